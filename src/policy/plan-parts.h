@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+/* What the files of the plan share among themselves. */
+
+#include "policy/plan.h"
+
+void plan_clear(Plan *plan);
+
+/* Every limit final: the spec's value within the policy's bounds, or the policy's default. Fills widened and
+ * warnings. 0, PLAN_INVALID with *reterr, -ENOMEM. */
+int plan_resolve_limits(
+        Plan *plan, const Spec *spec, const Policy *policy, unsigned host_cpus, JsonError *reterr);
