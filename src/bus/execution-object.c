@@ -104,7 +104,8 @@ static int append_all(sd_bus_message *reply, const Execution *execution) {
 /* The execution of the message's path that the caller may see; NULL: the request has been answered. */
 static Execution *find(Request *request) {
         const char *path = sd_bus_message_get_path(request->message);
-        const char *id = path + strlen(UNITCELL_EXECUTION_PATH "/");
+        /* The fallback vtable answers at its own path as well, where no id follows. */
+        const char *id = starts_with(path, UNITCELL_EXECUTION_PATH "/") ? path + strlen(UNITCELL_EXECUTION_PATH "/") : "";
         Execution *execution = face_find_visible(request->face, id, &request->caller);
 
         if (!execution)

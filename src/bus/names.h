@@ -21,7 +21,6 @@
 #define ERROR_ACCESS_DENIED "org.freedesktop.DBus.Error.AccessDenied"
 #define ERROR_FAILED "org.freedesktop.DBus.Error.Failed"
 #define ERROR_NO_MEMORY "org.freedesktop.DBus.Error.NoMemory"
-#define ERROR_INVALID_ARGS "org.freedesktop.DBus.Error.InvalidArgs"
 #define ERROR_UNKNOWN_PROPERTY "org.freedesktop.DBus.Error.UnknownProperty"
 
 #define ACTION_EXECUTE "org.unitcell1.execute"

@@ -105,7 +105,7 @@ static char *trim(char *text) {
 
 static void read_text(Settings *settings, const char *file, char *text, SettingsProblem problem) {
         Place place = {.file = file, .problem = problem};
-        bool in_section = false;
+        bool in_section = false, in_any = false;
         char *line = text, *next;
 
         for (; line; line = next) {
@@ -119,6 +119,7 @@ static void read_text(Settings *settings, const char *file, char *text, Settings
                 if (!*line || *line == '#' || *line == ';')
                         continue;
                 if (*line == '[') {
+                        in_any = true;
                         in_section = streq(line, "[Daemon]");
                         if (!in_section)
                                 complain(&place, "section %.64s is not known, only [Daemon] is; left out", line);
@@ -130,11 +131,12 @@ static void read_text(Settings *settings, const char *file, char *text, Settings
                 else if (in_section) {
                         *equals = '\0';
                         read_key(settings, trim(line), trim(equals + 1), &place);
-                }
+                } else if (!in_any)
+                        complain(&place, "stands before [Daemon], the only section; left out");
         }
 }
 
-/* -ENOENT when it is not there. */
+/* -ENOENT when it is not there. One that cannot be read is told, like a line. */
 static int read_file(Settings *settings, const char *directory, const char *name, SettingsProblem problem) {
         own(freep) char *path = NULL;
         own(bytes_clear) Bytes text = {};
@@ -143,8 +145,12 @@ static int read_file(Settings *settings, const char *directory, const char *name
         if (asprintf(&path, "%s/%s", directory, name) < 0)
                 return -ENOMEM;
         r = file_read(path, SETTINGS_FILE_MAX, &text);
-        if (r < 0)
+        if (r == -ENOENT || r == -ENOMEM)
                 return r;
+        if (r < 0) {
+                complain(&(Place) {.file = path, .problem = problem}, "cannot be read: %s; left out", strerror(-r));
+                return 0;
+        }
         if (text.data)
                 read_text(settings, path, text.data, problem);
         return 0;
@@ -182,6 +188,10 @@ static int read_drop_in(Settings *settings, const char *const *directories, cons
                 return -ENOMEM;
         for (size_t i = 0; directories[i] && r == -ENOENT; i++)
                 r = read_file(settings, directories[i], relative, problem);
+        if (r == -ENOENT) { /* a link that leads nowhere */
+                complain(&(Place) {.file = relative, .problem = problem}, "is not there; left out");
+                return 0;
+        }
         return r;
 }
 
@@ -206,7 +216,8 @@ int settings_load(const char *const *directories, SettingsProblem problem, Setti
                 if (r < 0)
                         return r;
         }
-        qsort(names, strv_length(names), sizeof *names, compare_names);
+        if (names)
+                qsort(names, strv_length(names), sizeof *names, compare_names);
         for (size_t i = 0; names && names[i]; i++) {
                 r = read_drop_in(&settings, directories, names[i], problem);
                 if (r < 0)

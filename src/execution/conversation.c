@@ -43,6 +43,10 @@ static bool may_follow(const Execution *execution, MessageType next) {
         if (execution->facts.recovered && next >= MESSAGE_COMPILING && next <= MESSAGE_ENDED)
                 return next > execution->last_message;
 
+        /* Only a plan with a compile step has one, and there the code cannot start before it. */
+        if (next == (execution->plan->compile ? MESSAGE_STARTED : MESSAGE_COMPILING) &&
+                execution->last_message == MESSAGE_PREPARED)
+                return false;
         for (size_t i = 0; i < ELEMENTS(order); i++)
                 if (order[i].next == next && order[i].last == execution->last_message)
                         return true;

@@ -255,10 +255,15 @@ int executions_submit(Executions *executions, Spec **spec, Plan **plan, const Ca
                 return r;
         execution->spec = hand_over(*spec);
 
+        /* While it waits in the queue, too, it has an end if we die. A failure shows when it is started, which writes
+         * the state again. */
+        (void) execution_save(execution, STATE_STARTING);
         /* No record, no execution: what ran must be found in the journal. */
         r = record_accepted(execution);
-        if (r < 0)
+        if (r < 0) {
+                state_remove(executions->state_directory, execution->id);
                 return r;
+        }
 
         executions_add(executions, execution);
         executions_schedule(executions);
@@ -313,6 +318,7 @@ Executions *executions_free(Executions *executions) {
 
         executions->kick = sd_event_source_disable_unref(executions->kick);
         sd_event_source_disable_unref(executions->retention);
+        sd_bus_slot_unref(executions->leftovers);
         while (executions->first) {
                 Execution *execution = executions->first;
 

@@ -118,10 +118,14 @@ static void schedule_release(Execution *execution) {
 }
 
 void execution_on_unit_over(Execution *execution) {
+        Facts *facts = &execution->facts;
+
         execution->empty = true;
         execution_drain_control(execution);
-        if (execution->facts.end_usec == 0)
-                execution->facts.end_usec = clock_monotonic_usec();
+        /* Of one that ended while the daemon was dead only systemd knows when. */
+        if (facts->end_usec == 0)
+                facts->end_usec = facts->unit.exec_main_exit_usec > facts->exec_usec ?
+                                          facts->unit.exec_main_exit_usec : clock_monotonic_usec();
         if (execution->state < EXECUTION_COLLECTING)
                 execution_collect(execution);
         if (execution->state != EXECUTION_FINISHED)
@@ -211,7 +215,7 @@ static int fill_outputs(Execution *execution, Result *result) {
         r = keep_take(&execution->err_keep, &result->err);
         if (r < 0)
                 return r;
-        if (execution->facts.recovered)
+        if (execution->facts.recovered && execution->facts.handed_over)
                 result->out.truncated = result->err.truncated = true;
         return 0;
 }

@@ -48,6 +48,7 @@ struct Execution {
         Unit *unit;
         Cgroup *cgroup;
         sd_event_source *release; /* lets the unit go, from the loop */
+        void (*on_unit_known)(Execution *execution); /* once, when systemd has told of an adopted unit that lives */
 
         /* descriptors and what listens on them */
         int control;
@@ -87,6 +88,7 @@ struct Executions {
         struct lh_table *by_id;
         sd_event_source *retention;
         sd_event_source *kick;
+        sd_bus_slot *leftovers; /* the question for units nobody owns */
 };
 
 /* execution.c */

@@ -211,7 +211,10 @@ static void decide_by_unit(const Facts *facts, const Plan *plan, Decision *ret) 
 
         /* Code whose first act is "kill -9 -1" takes the report of its start along. */
         if (!facts->started && !facts->compile_ended && !(facts->handed_over && killed)) {
-                if (unit->exec_main_code == CLD_EXITED && unit->exec_main_status >= 200)
+                if (facts->handed_over && facts->recovered)
+                        say(ret, STATUS_INTERRUPTED,
+                                "The service went away while this was being started, and whether and how it ran is not known.");
+                else if (unit->exec_main_code == CLD_EXITED && unit->exec_main_status >= 200)
                         say(ret, STATUS_START_FAILED,
                                 "The unit could not be set up (systemd's exit status %d, %s).", unit->exec_main_status,
                                 unit->result);
@@ -308,7 +311,7 @@ int outcome_decide(const Facts *facts, const Plan *plan, Result *result) {
         else
                 decide_by_unit(facts, plan, &decision);
 
-        if (facts->recovered && strlen(decision.message) + 100 < sizeof decision.message)
+        if (facts->recovered && facts->cause != CAUSE_INTERRUPTED && strlen(decision.message) + 100 < sizeof decision.message)
                 strcat(decision.message,
                         " The service was restarted meanwhile; output from before that may be missing.");
 

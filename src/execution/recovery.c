@@ -46,18 +46,24 @@ static void on_recovered_start_deadline(Execution *execution) {
         execution_end(execution, CAUSE_START_TIMEOUT, NULL);
 }
 
-static int arm_deadline(Execution *execution, StateStep step) {
+/* Not before systemd has answered: what ended while nobody was here did so in its own way, not by a late deadline. */
+static void arm_deadline(Execution *execution) {
         uint64_t end = execution->facts.exec_usec + execution->plan->limit[LIMIT_TIMEOUT_MS] * 1000;
+        /* Its compile step may be under way, and what was said of that is read already. */
+        uint64_t compile = execution->plan->compile ? execution->plan->compile_timeout_ms * 1000 : 0;
         uint64_t now = clock_monotonic_usec();
+        int r;
 
-        if (step != STATE_RUNNING) {
-                /* Its compile step may be under way, and what was said of that is read already. */
-                uint64_t compile = execution->plan->compile ? execution->plan->compile_timeout_ms * 1000 : 0;
-
-                return execution_set_deadline(execution, execution->list->deadlines.start_usec + compile,
+        /* Its runner may have been heard since, and that has set the deadline of a later step. */
+        if (execution->state >= EXECUTION_COLLECTING || execution->on_deadline)
+                return;
+        if (execution->facts.started)
+                r = execution_set_deadline(execution, end > now ? end - now : 0, on_recovered_timeout);
+        else
+                r = execution_set_deadline(execution, execution->list->deadlines.start_usec + compile,
                         on_recovered_start_deadline);
-        }
-        return execution_set_deadline(execution, end > now ? end - now : 0, on_recovered_timeout);
+        if (r < 0)
+                execution_end(execution, CAUSE_INTERNAL, "its deadline could not be set");
 }
 
 static int attach(Execution *execution, StoredFds *fds) {
@@ -130,11 +136,11 @@ static int adopt(Executions *executions, State *state, StoredFds *fds) {
         execution->state = state->step == STATE_RUNNING ? EXECUTION_RUNNING : EXECUTION_STARTING;
         executions_add(executions, execution);
         adopted = hand_over(execution);
+        if (state->step != STATE_STARTING)
+                adopted->on_unit_known = arm_deadline;
         r = attach(adopted, fds);
         if (r >= 0)
                 r = unit_query(adopted->unit, /* adopt= */ true);
-        if (r >= 0 && state->step != STATE_STARTING)
-                r = arm_deadline(adopted, state->step);
         if (r < 0) {
                 char detail[128];
 
@@ -266,7 +272,7 @@ int recovery_run(Executions *executions, sd_bus *bus, StoredFds *fds) {
         if (count.adopted + count.known + count.broken > 0)
                 record_recovery(&count);
 
-        return sd_bus_call_method_async(bus, NULL, "org.freedesktop.systemd1", "/org/freedesktop/systemd1",
-                "org.freedesktop.systemd1.Manager", "ListUnitsByPatterns", on_units, executions, "asas", 0, 1,
+        return sd_bus_call_method_async(bus, &executions->leftovers, "org.freedesktop.systemd1",
+                "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager", "ListUnitsByPatterns", on_units, executions, "asas", 0, 1,
                 "unitcell-x-*.service");
 }

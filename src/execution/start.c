@@ -124,8 +124,13 @@ static void on_state(void *userdata, const UnitState *state) {
         execution->facts.unit = *state;
         if (state->invocation_id[0])
                 memcpy(execution->invocation_id, state->invocation_id, sizeof execution->invocation_id);
-        if (state->over)
+        if (state->over) {
                 execution_on_unit_over(execution);
+        } else if (execution->on_unit_known) {
+                void (*handler)(Execution *) = hand_over(execution->on_unit_known);
+
+                handler(execution);
+        }
 }
 
 int execution_watch_unit(Execution *execution) {

@@ -87,8 +87,11 @@ static void question_answered(Manager *manager, int error) {
 }
 
 static int on_subscribed(sd_bus_message *message, void *userdata, sd_bus_error *ret_error) {
-        /* Already subscribed is an error of its own name; what counts is that we are. */
-        question_answered(userdata, 0);
+        bool failed = sd_bus_message_is_method_error(message, NULL) &&
+                      !sd_bus_message_is_method_error(message, SYSTEMD_NAME ".AlreadySubscribed");
+
+        /* Without it no unit's end would be heard of. */
+        question_answered(userdata, failed ? -sd_bus_message_get_errno(message) : 0);
         return 0;
 }
 

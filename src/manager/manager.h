@@ -48,6 +48,7 @@ typedef struct UnitState {
         char result[32];        /* systemd's Result: "success", "signal", "timeout", "oom-kill", … */
         int32_t exec_main_code; /* CLD_EXITED, CLD_KILLED, CLD_DUMPED; 0: not ended */
         int32_t exec_main_status;
+        uint64_t exec_main_exit_usec; /* monotonic; 0: not ended */
         char invocation_id[33]; /* "" until known */
         uint64_t cpu_usage_nsec; /* UINT64_MAX until known; read by unit_query() only */
         bool over;              /* the unit has been started and has ended: what stands here is final */

@@ -114,6 +114,8 @@ static int read_property(Unit *unit, const char *name, sd_bus_message *message) 
                 return sd_bus_message_read(message, "v", "i", &state->exec_main_code);
         if (streq(name, "ExecMainStatus"))
                 return sd_bus_message_read(message, "v", "i", &state->exec_main_status);
+        if (streq(name, "ExecMainExitTimestampMonotonic"))
+                return sd_bus_message_read(message, "v", "t", &state->exec_main_exit_usec);
         if (streq(name, "CPUUsageNSec"))
                 return sd_bus_message_read(message, "v", "t", &state->cpu_usage_nsec);
         if (streq(name, "Job")) {
@@ -183,9 +185,10 @@ void unit_on_job_removed(Unit *unit, const char *job, const char *result) {
                 return;
 
         unit->job_over = true;
-        /* A cancelled job (a shutdown, a conflict) leaves the unit as it was before: never started. */
-        if (unit->state.active == UNIT_UNKNOWN && !streq(result, "done"))
-                unit->state.active = UNIT_INACTIVE;
+        /* It has failed, or was cancelled (a shutdown, a conflict) and the unit never started: nothing was told of the
+         * unit then, so it is asked for. */
+        if (unit->state.active == UNIT_UNKNOWN && !streq(result, "done") && unit_query(unit, /* adopt= */ false) >= 0)
+                return;
         tell_state(unit);
 }
 

@@ -34,7 +34,9 @@ OutputView output_view(const Output *output) {
                 .truncated = output->truncated,
         };
 
-        view.exact = !view.truncated && view.tail_size == 0 && utf8_is_valid(view.head, view.head_size);
+        /* Flagged without a known cut: what a former daemon had read is missing, and nobody knows whether there was any. */
+        view.exact = view.produced <= view.head_size && view.tail_size == 0 &&
+                     utf8_is_valid(view.head, view.head_size);
         return view;
 }
 
@@ -206,9 +208,9 @@ static int join_text(const OutputView *view, Bytes *ret) {
         r = utf8_repair(view->tail, view->tail_size, &tail, /* ret_exact= */ NULL);
         if (r < 0)
                 return r;
-        if (view->truncated)
+        if (view->truncated && view->produced > shown)
                 (void) snprintf(mark, sizeof mark, "%s[unitcell: %" PRIu64 " bytes left out]\n",
-                        head.size > 0 ? "\n" : "", view->produced > shown ? view->produced - shown : 0);
+                        head.size > 0 ? "\n" : "", view->produced - shown);
         mark_size = strlen(mark);
 
         size = head.size + mark_size + tail.size;
