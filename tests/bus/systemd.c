@@ -155,6 +155,25 @@ Test(reload, while_it_runs) {
         UNTIL(&world, !execution->unit);
 }
 
+/* A busy PID 1 does not answer in time: that says nothing of the unit, and it is asked again. */
+Test(reload, without_an_answer) {
+        Execution *execution;
+
+        (void) sd_bus_set_method_call_timeout(world.daemon, NEVER_USEC);
+        world.scripts[0] = (Script){.stays = true, .query_never = true};
+        execution = world_submit(&world, 1000, SPEC);
+        UNTIL(&world, execution_state(execution) == EXECUTION_RUNNING);
+        pid1_reloaded(&world);
+        UNTIL(&world, world.units[0]->queries == 3);
+        cr_expect_eq(execution_state(execution), EXECUTION_RUNNING);
+        world.units[0]->script.query_never = false;
+        UNTIL(&world, world.units[0]->queries == 4);
+        world_settle(&world);
+        cr_expect_eq(execution_state(execution), EXECUTION_RUNNING);
+        execution_cancel(execution, NULL);
+        expect_result(&world, execution, STATUS_CANCELED, "Canceled");
+}
+
 /* The end was not told: it is asked for. The code had killed its runner, so only systemd knows. */
 Test(reload, across_its_end) {
         Execution *execution;
@@ -217,7 +236,7 @@ Test(reload, refused_after_it_was_canceled) {
         uint64_t begun = clock_monotonic_usec();
 
         world.manager->start_timeout_usec = NEVER_USEC;
-        world.scripts[0].reply = REPLY_NEVER;
+        world.scripts[0] = (Script){.reply = REPLY_NEVER, .silent = true, .job_never = true};
         execution = world_submit(&world, 1000, SPEC);
         UNTIL(&world, world.n_units == 1);
         execution_cancel(execution, "by its owner");
