@@ -28,12 +28,7 @@ static void on_verdict(void *userdata) {
 static void set_up(void) {
         world_begin(&world);
         world.executions->wall.verdict = WALL_UNCHECKED;
-        world.executions->deadlines = (Deadlines){.start_usec = 2 * NEVER_USEC,
-                .leave_usec = NEVER_USEC,
-                .empty_usec = NEVER_USEC,
-                .gone_usec = NEVER_USEC};
-        world.manager->start_timeout_usec = NEVER_USEC;
-        (void) sd_bus_set_method_call_timeout(world.daemon, NEVER_USEC);
+        world_shorten_deadlines(&world);
         cr_assert_eq(canary_new(world.executions, world.store, on_verdict, NULL, &canary), 0);
 }
 
@@ -78,10 +73,16 @@ ParameterizedTestParameters(canary, broken) {
         return cr_make_param_array(size_t, numbers, ELEMENTS(numbers));
 }
 
-ParameterizedTest(size_t *row, canary, broken, .init = set_up, .fini = tear_down, .timeout = 60) {
+ParameterizedTest(size_t *row, canary, broken) {
         Execution *waiting = world_submit(&world, 1000, SPEC);
 
         world.scripts[0] = rows[*row].script;
+        if (streq(rows[*row].says, "not ready in time"))
+                world.executions->deadlines.start_usec = 2 * NEVER_USEC;
+        if (rows[*row].script.reply == REPLY_NEVER)
+                world.manager->start_timeout_usec = 2 * NEVER_USEC;
+        if (rows[*row].script.query_never)
+                (void) sd_bus_set_method_call_timeout(world.daemon, NEVER_USEC);
         canary_run(canary);
         world_settle(&world);
         cr_expect_leq(world.n_units, 1, "nothing else is started meanwhile");
@@ -116,6 +117,7 @@ Test(canary, nothing_meanwhile) {
         Execution *execution;
 
         world.executions->wall.verdict = WALL_HOLDS;
+        world.executions->deadlines.start_usec = 2 * NEVER_USEC;
         world.scripts[0].in_place_of[STEP_HELLO] = runner_silent;
         canary_run(canary);
         execution = world_submit(&world, 1000, SPEC);

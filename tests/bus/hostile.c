@@ -22,7 +22,8 @@
 #include "handover/message.h"
 #include "world.h"
 
-#define SPEC "{\"argv\":[\"/bin/a\"],\"timeout_ms\":800}"
+#define SPEC "{\"argv\":[\"/bin/a\"],\"timeout_ms\":60000}"
+#define QUICK "{\"argv\":[\"/bin/a\"],\"timeout_ms\":800}"
 
 /* ---- packets ---- */
 
@@ -517,21 +518,17 @@ static void run(size_t i) {
         world_begin(&world);
         world_settle(&world);
         descriptors = world_count_descriptors();
-        world.executions->deadlines = (Deadlines){.start_usec = 4 * NEVER_USEC,
-                .leave_usec = NEVER_USEC,
-                .empty_usec = 20 * NEVER_USEC,
-                .gone_usec = NEVER_USEC};
+        world_shorten_deadlines(&world);
         world.scripts[0].in_place_of[rows[i].step] = rows[i].hook;
         if (rows[i].step == STEP_STARTED && rows[i].hook != runner_silent &&
                 rows[i].status != STATUS_SUCCESS)
                 world.scripts[0].in_place_of[STEP_ENDED] = runner_silent;
-        if (rows[i].status == STATUS_OUTPUT_LIMIT)
-                world.executions->deadlines.start_usec = 80 * NEVER_USEC;
 
-        hostile = world_submit(&world, 1000,
-                rows[i].status == STATUS_OUTPUT_LIMIT ? "{\"argv\":[\"/bin/a\"],\"timeout_ms\":60000}"
-                                                      : SPEC);
-        beside = world_submit(&world, 1000, "{\"argv\":[\"/bin/a\"]}");
+        if (streq(rows[i].says, "not ready in time"))
+                hostile = world_submit_to_miss(&world, SPEC);
+        else
+                hostile = world_submit(&world, 1000, streq(rows[i].says, "800 ms") ? QUICK : SPEC);
+        beside = world_submit(&world, 1000, SPEC);
         expect_result(&world, beside, STATUS_SUCCESS, "Finished");
         expect_result(&world, hostile, rows[i].status, rows[i].says);
         if (rows[i].status != STATUS_START_FAILED)

@@ -18,7 +18,8 @@
 #include "manager/internal.h"
 #include "world.h"
 
-#define SPEC "{\"argv\":[\"/bin/a\"]}"
+#define SPEC "{\"argv\":[\"/bin/a\"],\"timeout_ms\":60000}"
+#define QUICK "{\"argv\":[\"/bin/a\"],\"timeout_ms\":1500}"
 
 static const struct {
         const char *what;
@@ -75,6 +76,21 @@ static bool is_gone(const Execution *execution) {
         return execution_state(execution) == EXECUTION_FINISHED && !execution->unit;
 }
 
+/* With as little time as the row is about. */
+static Execution *submit(size_t i) {
+        Execution *odd;
+        uint64_t kept = world.manager->start_timeout_usec;
+
+        if (streq(rows[i].says, "not ready in time"))
+                return world_submit_to_miss(&world, SPEC);
+        if (rows[i].script.reply == REPLY_NEVER || rows[i].script.reply == REPLY_LOST)
+                world.manager->start_timeout_usec = 2 * NEVER_USEC;
+        odd = world_submit(&world, 1000, streq(rows[i].says, "1.5 s") ? QUICK : SPEC);
+        UNTIL(&world, world.n_units == 1);
+        world.manager->start_timeout_usec = kept;
+        return odd;
+}
+
 static void run(size_t i) {
         Execution *odd, *beside;
         unsigned descriptors;
@@ -83,15 +99,12 @@ static void run(size_t i) {
         world_begin(&world);
         world_settle(&world);
         descriptors = world_count_descriptors();
-        world.manager->start_timeout_usec = NEVER_USEC;
-        world.executions->deadlines = (Deadlines){.start_usec = 2 * NEVER_USEC,
-                .leave_usec = NEVER_USEC,
-                .empty_usec = NEVER_USEC,
-                .gone_usec = NEVER_USEC};
-        (void) sd_bus_set_method_call_timeout(world.daemon, NEVER_USEC);
+        world_shorten_deadlines(&world);
+        if (rows[i].script.query_never)
+                (void) sd_bus_set_method_call_timeout(world.daemon, NEVER_USEC);
 
         world.scripts[0] = rows[i].script;
-        odd = world_submit(&world, 1000, "{\"argv\":[\"/bin/a\"],\"timeout_ms\":1500}");
+        odd = submit(i);
         beside = world_submit(&world, 1000, SPEC);
         expect_result(&world, beside, STATUS_SUCCESS, "Finished");
         expect_result(&world, odd, rows[i].status, rows[i].says);
@@ -338,7 +351,7 @@ static void on_properties(void *userdata, int error, json_object *properties) {
 Test(reload, all_properties) {
         static const UnitHandlers handlers = {.on_refused = on_refused_free, .on_state = on_state_free};
         sd_bus_slot *slot, *dropped;
-        int found = 0, never = 4711;
+        static int found, never = 4711;
 
         cr_assert_eq(unit_new(world.manager, "unitcell-x-0.service", &handlers, NULL, &unit), 0);
         cr_assert_geq(unit_get_properties(unit, on_properties, &found, &slot), 0);

@@ -224,6 +224,22 @@ Admission world_submit_refused(World *world, uid_t uid, const char *text) {
         return (Admission) r;
 }
 
+void world_shorten_deadlines(World *world) {
+        world->executions->deadlines = (Deadlines){
+                .start_usec = 15000000, .leave_usec = 1000000, .empty_usec = 3000000, .gone_usec = 500000};
+}
+
+Execution *world_submit_to_miss(World *world, const char *spec) {
+        uint64_t kept = world->executions->deadlines.start_usec;
+        Execution *execution;
+
+        world->executions->deadlines.start_usec = 2 * NEVER_USEC;
+        execution = world_submit(world, 1000, spec);
+        UNTIL(world, world->n_units == 1); /* it is armed by then */
+        world->executions->deadlines.start_usec = kept;
+        return execution;
+}
+
 FakeUnit *world_unit_of(World *world, const Execution *execution) {
         for (size_t i = 0; i < world->n_units; i++)
                 if (streq(world->units[i]->id, execution_id(execution)))

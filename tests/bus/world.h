@@ -147,6 +147,10 @@ void world_settle(World *world);
 Execution *world_submit(World *world, uid_t uid, const char *spec);
 /* A submission that is refused. */
 Admission world_submit_refused(World *world, uid_t uid, const char *spec);
+/* Deadlines that a test can wait for, and a slow machine can meet. */
+void world_shorten_deadlines(World *world);
+/* The first submission, with a start deadline that it is meant to miss; of those after it, none is. */
+Execution *world_submit_to_miss(World *world, const char *spec);
 void expect_result(World *world, Execution *execution, Status status, const char *says);
 unsigned world_count_records(const World *world, const char *event, const char *execution);
 unsigned world_count_descriptors(void);
