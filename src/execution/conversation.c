@@ -178,7 +178,45 @@ static void on_exec_deadline(Execution *execution) {
         execution_end(execution, CAUSE_START_TIMEOUT, NULL);
 }
 
-static int on_compiling(Execution *execution, const Message *message) {
+static void on_denied(void *userdata, const char *name) {
+        execution_record_denied(userdata, name);
+}
+
+/* Takes over fd. Refused calls wait for an answer: whoever sends a listener has them answered. */
+int execution_listen_denials(Execution *execution, int fd) {
+        int r = 0;
+
+        if (!execution->denials)
+                r = denials_new(execution->list->event, on_denied, execution, &execution->denials);
+        if (r < 0) {
+                close_fd(fd);
+                return r;
+        }
+        return denials_listen(execution->denials, fd);
+}
+
+static int take_listener(Execution *execution, Message *message) {
+        int fd, r;
+
+        if (message->n_fds == 0)
+                return execution->plan->syscalls_report ? -EBADMSG : 0;
+        fd = message->fds[0];
+        message->n_fds = 0;
+        if (!execution->is_canary) {
+                r = fd_store_put(execution->id, &fd, 1);
+                if (r < 0) {
+                        close_fd(fd);
+                        return r;
+                }
+        }
+        return execution_listen_denials(execution, fd);
+}
+
+static int on_compiling(Execution *execution, Message *message) {
+        int r = take_listener(execution, message);
+
+        if (r < 0)
+                return r;
         execution->facts.compile_usec = clamp(message->started.monotonic_usec, execution->facts.start_usec,
                 clock_monotonic_usec());
         return execution_set_deadline(execution, execution->plan->compile_timeout_ms * 1000, on_compile_deadline);
@@ -208,11 +246,14 @@ static void on_timeout(Execution *execution) {
         execution_end(execution, CAUSE_TIMEOUT, NULL);
 }
 
-static int on_started(Execution *execution, const Message *message) {
+static int on_started(Execution *execution, Message *message) {
         uint64_t now = clock_monotonic_usec();
         uint64_t timeout = execution->plan->limit[LIMIT_TIMEOUT_MS] * 1000, spent;
         int r;
 
+        r = take_listener(execution, message);
+        if (r < 0)
+                return r;
         execution->facts.started = true;
         execution->facts.exec_usec = clamp(message->started.monotonic_usec, execution->facts.start_usec, now);
         r = execution_save(execution, STATE_RUNNING);

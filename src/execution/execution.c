@@ -70,6 +70,7 @@ Execution *execution_free(Execution *execution) {
         reader_free(execution->err);
         keep_clear(&execution->out_keep);
         keep_clear(&execution->err_keep);
+        denials_free(execution->denials);
         close_fd(execution->control);
         close_fd(execution->runner_control);
         close_fd(execution->runner_out);

@@ -328,6 +328,7 @@ Executions *executions_free(Executions *executions) {
         if (executions->by_id)
                 lh_table_free(executions->by_id);
         wall_clear(&executions->wall);
+        filters_clear(&executions->filters);
         close_fd(executions->state_directory);
         close_fd(executions->result_directory);
         sd_event_unref(executions->event);

@@ -220,6 +220,36 @@ static int fill_outputs(Execution *execution, Result *result) {
         return 0;
 }
 
+/* Refused calls into the result, and into what a program that failed is told. */
+static int fill_denied(Execution *execution, Result *result) {
+        if (!execution->denials)
+                return 0;
+        return denials_to_json(execution->denials, &result->denied_syscalls);
+}
+
+void execution_record_denied(Execution *execution, const char *name) {
+        own(record_freep) Record *record = NULL;
+        own(freep) char *message = NULL;
+        int r;
+
+        if (execution->is_canary ||
+                asprintf(&message, "Execution %s: system call %s was refused by policy %s", execution->id, name,
+                        execution->plan->policy) < 0)
+                return;
+        r = record_new(AUDIT_DENIED, message, &record);
+        if (r >= 0)
+                r = record_add(record, "UNITCELL_EXECUTION", execution->id);
+        if (r >= 0)
+                r = record_add(record, "UNITCELL_SYSCALL", name);
+        if (r >= 0)
+                r = record_add_caller(record, &execution->caller);
+        if (r >= 0)
+                r = record_send(record);
+        if (r < 0)
+                sd_journal_print(LOG_ERR, "%s: a refused system call could not be recorded: %s", execution->id,
+                        strerror(-r));
+}
+
 static int make_result(Execution *execution, Result *result, char **ret_text) {
         own(json_freep) json_object *document = NULL;
         int r;
@@ -231,6 +261,9 @@ static int make_result(Execution *execution, Result *result, char **ret_text) {
         if (r < 0)
                 return r;
         r = fill_enforced(execution, result);
+        if (r < 0)
+                return r;
+        r = fill_denied(execution, result);
         if (r < 0)
                 return r;
         r = outcome_decide(&execution->facts, execution->plan, result);
@@ -307,6 +340,7 @@ static void close_all(Execution *execution) {
         execution->spec = spec_free(execution->spec);
         keep_clear(&execution->out_keep);
         keep_clear(&execution->err_keep);
+        execution->denials = denials_free(execution->denials);
         if (!execution->is_canary)
                 fd_store_drop(execution->id);
 }

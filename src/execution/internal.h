@@ -8,7 +8,9 @@
 #include "capture/keep.h"
 #include "capture/reader.h"
 #include "execution/execution.h"
+#include "execution/denials.h"
 #include "execution/executions.h"
+#include "execution/filters.h"
 #include "execution/outcome.h"
 #include "execution/state-file.h"
 #include "execution/wall.h"
@@ -59,6 +61,7 @@ struct Execution {
         void (*on_deadline)(Execution *execution);
         Reader *out, *err;
         Keep out_keep, err_keep;
+        Denials *denials; /* refused system calls, when the policy reports them */
         MessageType last_message; /* of the runner: order is part of the protocol */
         bool empty;               /* nobody of the unit is left */
         bool killed;
@@ -84,6 +87,7 @@ struct Executions {
         ExecutionsObserver observer;
         void *userdata;
         Wall wall;
+        Filters filters;
         Execution *first, *last;
         struct lh_table *by_id;
         sd_event_source *retention;
@@ -110,8 +114,12 @@ int execution_watch_unit(Execution *execution);
 int execution_watch_streams(Execution *execution, int out, int err);
 int execution_hand_over(Execution *execution);
 
+/* finish.c: the first refused call of a kind, into the journal */
+void execution_record_denied(Execution *execution, const char *name);
+
 /* conversation.c */
 int execution_watch_control(Execution *execution);
+int execution_listen_denials(Execution *execution, int fd);
 /* Reads what the runner still said; true when its ENDED report is in. */
 void execution_drain_control(Execution *execution);
 

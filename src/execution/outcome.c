@@ -245,6 +245,25 @@ static void decide_by_unit(const Facts *facts, const Plan *plan, Decision *ret) 
                         unit->result, unit->exec_main_status);
 }
 
+/* "What blocked me?" is the first question about a sandbox: a program that failed is told. */
+static void say_denied(const Result *result, Decision *decision) {
+        size_t n = result->denied_syscalls ? json_object_array_length(result->denied_syscalls) : 0;
+        size_t used = strlen(decision->message);
+
+        if (n == 0 || (decision->status != STATUS_FAILED && decision->status != STATUS_SIGNALED))
+                return;
+        for (size_t i = 0; i < n && i < 8; i++) {
+                json_object *item = json_object_array_get_idx(result->denied_syscalls, i), *name = NULL;
+
+                (void) json_object_object_get_ex(item, "name", &name);
+                used += (size_t) snprintf(decision->message + used, sizeof decision->message - used, "%s%s",
+                        i == 0 ? " System calls refused by the policy: " : ", ", name ? json_object_get_string(name) : "?");
+                if (used >= sizeof decision->message - 2)
+                        return;
+        }
+        (void) snprintf(decision->message + used, sizeof decision->message - used, ".");
+}
+
 static void fill_exit(const Facts *facts, Status status, Result *result) {
         bool own_end = facts->ended && facts->cause == CAUSE_NONE && !facts->runner_deadline;
 
@@ -311,6 +330,7 @@ int outcome_decide(const Facts *facts, const Plan *plan, Result *result) {
         else
                 decide_by_unit(facts, plan, &decision);
 
+        say_denied(result, &decision);
         if (facts->recovered && facts->cause != CAUSE_INTERRUPTED && strlen(decision.message) + 100 < sizeof decision.message)
                 strcat(decision.message,
                         " The service was restarted meanwhile; output from before that may be missing.");

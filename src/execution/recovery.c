@@ -67,7 +67,7 @@ static void arm_deadline(Execution *execution) {
 }
 
 static int attach(Execution *execution, StoredFds *fds) {
-        own(close_fdp) int out = -1, err = -1;
+        own(close_fdp) int out = -1, err = -1, listener = -1;
         own(freep) char *path = NULL;
         int r;
 
@@ -76,6 +76,12 @@ static int attach(Execution *execution, StoredFds *fds) {
         err = take_fd(fds, execution->id, execution->inode[2], S_IFIFO);
         execution->scratch = take_fd(fds, execution->id, 0, S_IFDIR);
 
+        listener = take_fd(fds, execution->id, 0, 0); /* an anonymous inode has no type */
+        if (listener >= 0) {
+                r = execution_listen_denials(execution, hand_over_fd(listener));
+                if (r < 0)
+                        return r;
+        }
         if (out >= 0 && err >= 0) {
                 r = execution_watch_streams(execution, hand_over_fd(out), hand_over_fd(err));
                 if (r < 0)

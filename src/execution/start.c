@@ -240,8 +240,10 @@ int execution_hand_over(Execution *execution) {
                 .make_directories = plan->allowed_paths,
                 .rlimits = rlimits,
                 .n_rlimits = ELEMENTS(rlimits),
+                .filter_reports = plan->syscalls_report,
                 .deadline_ms = plan->limit[LIMIT_TIMEOUT_MS] + UNIT_RUNNER_GRACE_MS,
         };
+        const Bytes *filter;
         own(close_fdp) int fd = -1;
         int r;
 
@@ -262,6 +264,10 @@ int execution_hand_over(Execution *execution) {
                 }
         }
 
+        r = filters_get(&execution->list->filters, plan, &filter);
+        if (r < 0)
+                return r;
+        order.filter = *filter;
         r = order_write(&order, &fd);
         if (r < 0)
                 return r;

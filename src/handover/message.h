@@ -12,8 +12,8 @@
  *   PREPARED  /scratch as a descriptor
  *   ───────────── a slot pauses here ─────────────
  *                                           HAND_OVER  the work order as a descriptor
- *   [COMPILING, COMPILED]
- *   STARTED | FAILED
+ *   [COMPILING, COMPILED]                    COMPILING and STARTED carry the listener of
+ *   STARTED | FAILED                         the inner filter, when it reports
  *   ENDED  exact wait status, usage
  *                                           DONE       kill what is left and leave
  *
@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HANDOVER_VERSION 1U
+#define HANDOVER_VERSION 2U
 #define HANDOVER_MAGIC 0x6c6c6375U /* "ucll" */
 #define HANDOVER_TEXT_MAX 1024U
 #define HANDOVER_FDS_MAX 8U

@@ -19,8 +19,10 @@
 #include "handover/order.h"
 
 #define ORDER_MAGIC 0x6f6c6375U /* "uclo" */
-#define ORDER_VERSION 1U
+#define ORDER_VERSION 2U
 #define ORDER_SIZE_MAX (64U * 1024 * 1024)
+#define FILTER_INSTRUCTION_SIZE 8U /* struct sock_filter */
+#define FILTER_SIZE_MAX (4096U * FILTER_INSTRUCTION_SIZE) /* BPF_MAXINSNS */
 #define ORDER_SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 #ifndef MFD_NOEXEC_SEAL
@@ -84,6 +86,8 @@ static void put_order(FILE *out, const Order *order) {
                 put_u64(out, order->rlimits[i].hard);
         }
 
+        put_bytes(out, order->filter.data, order->filter.size);
+        put_u32(out, order->filter_reports);
         put_u64(out, order->deadline_ms);
 }
 
@@ -309,6 +313,24 @@ static int take_rlimits(Cursor *cursor, Order *order) {
         return 0;
 }
 
+/* Copied: it is needed when the bulk has been let go. */
+static int take_filter(Cursor *cursor, Order *order) {
+        uint32_t reports;
+        Bytes bytes;
+        int r;
+
+        r = take_bytes(cursor, &bytes);
+        if (r == 0)
+                r = take_u32(cursor, &reports);
+        if (r == 0 && (bytes.size % FILTER_INSTRUCTION_SIZE != 0 || bytes.size > FILTER_SIZE_MAX || reports > 1))
+                r = -EBADMSG;
+        if (r < 0)
+                return r;
+
+        order->filter_reports = reports;
+        return bytes.size > 0 ? bytes_copy(bytes.data, bytes.size, &order->filter) : 0;
+}
+
 static int take_order(Cursor *cursor, Order *order) {
         uint32_t magic, version;
         int r;
@@ -334,6 +356,8 @@ static int take_order(Cursor *cursor, Order *order) {
                 r = take_bytes(cursor, &order->stdin_data);
         if (r == 0)
                 r = take_rlimits(cursor, order);
+        if (r == 0)
+                r = take_filter(cursor, order);
         if (r == 0)
                 r = take_u64(cursor, &order->deadline_ms);
         if (r == 0 && (cursor->left > 0 || !order->argv))
@@ -364,6 +388,7 @@ void order_clear(Order *order) {
         order->make_directories = strv_free(order->make_directories);
         free(order->directory);
         free(order->rlimits);
+        bytes_clear(&order->filter);
         *order = (Order){};
 }
 

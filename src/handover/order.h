@@ -34,6 +34,8 @@ typedef struct Order {
         Bytes stdin_data; /* empty: /dev/null */
         OrderRlimit *rlimits;
         size_t n_rlimits;
+        Bytes filter; /* the inner system call filter, struct sock_filter each; the code does not start without */
+        bool filter_reports; /* it has refusals told: its listener goes out with COMPILING and STARTED */
         uint64_t deadline_ms; /* the runner's own, later than the daemon's; 0: none */
         void *mapping; /* of a read order; NULL otherwise */
         size_t mapping_size;

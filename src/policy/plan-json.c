@@ -95,6 +95,9 @@ static int add_syscalls(json_object *object, const Plan *plan) {
         r = json_add_strings(inner, "deny", plan->syscalls_deny);
         if (r < 0)
                 return r;
+        r = json_add_bool(inner, "report", plan->syscalls_report);
+        if (r < 0)
+                return r;
         return json_add_object(object, "syscalls", hand_over(inner));
 }
 
@@ -223,6 +226,7 @@ static int read_syscalls(json_object *object, Plan *plan, JsonError *reterr) {
         static const JsonField fields[] = {
                 {"allow", JSON_STRINGS, offsetof(Plan, syscalls_allow), 1, ENTRIES_MAX, .mandatory = true},
                 {"deny", JSON_STRINGS, offsetof(Plan, syscalls_deny), 0, ENTRIES_MAX, .mandatory = true},
+                {"report", JSON_BOOL, offsetof(Plan, syscalls_report), .mandatory = true},
         };
 
         return json_read_object(object, "syscalls.", fields, ELEMENTS(fields), plan, reterr);

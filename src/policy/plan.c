@@ -294,6 +294,7 @@ static int copy_policy(Plan *plan, const Policy *policy) {
         r = strv_copy(policy->syscalls_deny, &plan->syscalls_deny);
         if (r < 0)
                 return r;
+        plan->syscalls_report = policy->syscalls_report;
         plan->compile_timeout_ms = policy->compile_timeout_ms;
         plan->on_output_limit = policy->on_output_limit;
         plan->audit_code = policy->audit_code;

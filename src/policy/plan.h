@@ -29,6 +29,7 @@ typedef struct Plan {
         char **bind_read_only;
         char **syscalls_allow;
         char **syscalls_deny;
+        bool syscalls_report; /* the inner filter tells what it refuses */
         char **allowed_paths;
         uint64_t limit[LIMIT_N];
         uint64_t compile_timeout_ms;

@@ -197,11 +197,13 @@ static int read_syscalls(json_object *object, Policy *policy, JsonError *reterr)
         static const JsonField fields[] = {
                 {"allow", JSON_STRINGS, offsetof(Policy, syscalls_allow), 0, SYSCALLS_MAX},
                 {"deny", JSON_STRINGS, offsetof(Policy, syscalls_deny), 0, SYSCALLS_MAX},
+                {"report", JSON_BOOL, offsetof(Policy, syscalls_report)},
         };
         static const char problem[] =
                 "must be the name of a system call or, with \"@\", of a group of systemd's";
         int r;
 
+        policy->syscalls_report = true;
         if (object) {
                 r = json_read_object(object, "syscalls.", fields, ELEMENTS(fields), policy, reterr);
                 if (r < 0)
@@ -348,6 +350,9 @@ static int add_syscalls(json_object *object, const Policy *policy) {
         if (r < 0)
                 return r;
         r = json_add_strings(inner, "deny", policy->syscalls_deny);
+        if (r < 0)
+                return r;
+        r = json_add_bool(inner, "report", policy->syscalls_report);
         if (r < 0)
                 return r;
         return json_add_object(object, "syscalls", hand_over(inner));

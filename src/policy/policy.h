@@ -26,6 +26,7 @@ typedef struct Policy {
         char **languages;       /* names, or {"*"}; "argv" stands for plain argv */
         char **syscalls_allow;  /* names and @groups as systemd knows them */
         char **syscalls_deny;   /* taken away from what allow gives */
+        bool syscalls_report;   /* refusals are named in the result (the inner filter tells them); default yes */
         OnOutputLimit on_output_limit;
         AuditCode audit_code;
         bool restricted;        /* needs polkit action use-restricted-policy */

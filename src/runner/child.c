@@ -10,7 +10,9 @@
  */
 
 #include <errno.h>
+#include <linux/filter.h>
 #include <linux/sched.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,6 +34,7 @@ typedef struct Report {
         int errno_number;
         const char *what;
         uint64_t started_usec; /* 0: did not come as far as exec */
+        int listener; /* in the shared descriptor table; -1: none */
 } Report;
 
 static _Noreturn void give_up(Report *report, FailedStage stage, const char *what) {
@@ -54,6 +57,27 @@ static int signals_reset(void) {
         return sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/* The listener stays in the table we share with the runner; exec takes it away from us only. */
+static int filter_load(const ChildRequest *request, int *ret_listener) {
+        struct sock_fprog program;
+        long fd;
+
+        if (!request->filter || request->filter->size == 0)
+                return 0;
+
+        program = (struct sock_fprog){
+                .len = (unsigned short) (request->filter->size / sizeof(struct sock_filter)),
+                .filter = (struct sock_filter *) request->filter->data,
+        };
+        fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+                request->filter_reports ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0, &program);
+        if (fd < 0)
+                return -errno;
+        if (request->filter_reports)
+                *ret_listener = (int) fd;
+        return 0;
+}
+
 static _Noreturn void child_run(const ChildRequest *request, Report *report) {
         char *const no_environment[] = {NULL};
 
@@ -71,12 +95,15 @@ static _Noreturn void child_run(const ChildRequest *request, Report *report) {
                         give_up(report, FAILED_CHILD, "set a resource limit");
         }
 
-        /* Here: Landlock where the policy wants it, then the second filter; from there on only exec. */
-
         if (signals_reset() < 0)
                 give_up(report, FAILED_CHILD, "unblock the signals");
 
+        /* Last: from here on only exec. The time is taken before, since asking for it may be a system call. */
         report->started_usec = clock_monotonic_usec();
+        if (filter_load(request, &report->listener) < 0) {
+                report->started_usec = 0;
+                give_up(report, FAILED_CHILD, "load its system call filter");
+        }
         (void) execve(request->argv[0], request->argv, request->env ?: no_environment);
         give_up(report, FAILED_EXEC, "execute");
 }
@@ -116,8 +143,8 @@ static int clone_child(const ChildRequest *request, Report *report, pid_t *ret) 
         return 0;
 }
 
-int child_start(
-        const ChildRequest *request, pid_t *ret_pid, uint64_t *ret_started_usec, ChildProblem *reterr) {
+int child_start(const ChildRequest *request, pid_t *ret_pid, uint64_t *ret_started_usec, int *ret_listener,
+        ChildProblem *reterr) {
         Report *shared, report;
         pid_t pid = 0;
         int r;
@@ -128,6 +155,7 @@ int child_start(
                 return -errno;
         }
 
+        shared->listener = -1;
         r = dup2(request->stdin_fd, STDIN_FILENO) < 0 ? -errno : 0;
         if (r == 0)
                 r = clone_child(request, shared, &pid);
@@ -140,11 +168,13 @@ int child_start(
         }
 
         if (report.stage == 0 && report.started_usec > 0) {
+                *ret_listener = report.listener;
                 *ret_pid = pid;
                 *ret_started_usec = report.started_usec;
                 return 0;
         }
 
+        close_fd(report.listener);
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
                 ;
         if (report.stage == 0) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -14,6 +15,8 @@ typedef struct ChildRequest {
         const char *directory;
         const OrderRlimit *rlimits;
         size_t n_rlimits;
+        const Bytes *filter; /* the inner filter; NULL or empty: none */
+        bool filter_reports;
         int stdin_fd;
         int null;      /* takes the place of 0 again afterwards */
         int oom_score; /* our own oom_score_adj, or -1 */
@@ -26,7 +29,7 @@ typedef struct ChildProblem {
 
 /*
  * Returns when exec has happened (0), or negative with *reterr: the process is gone and reaped then.
- * *ret_started_usec is the time just before exec.
+ * *ret_started_usec is the time just before exec; *ret_listener the inner filter's, or -1 when it does not report.
  */
-int child_start(
-        const ChildRequest *request, pid_t *ret_pid, uint64_t *ret_started_usec, ChildProblem *reterr);
+int child_start(const ChildRequest *request, pid_t *ret_pid, uint64_t *ret_started_usec, int *ret_listener,
+        ChildProblem *reterr);

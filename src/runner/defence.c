@@ -2,9 +2,10 @@
 
 /*
  * No core, no ptrace, no /proc/<runner>/mem: PR_SET_DUMPABLE=0. No signal handler to be interrupted in: all
- * are blocked, SIGCHLD comes as a descriptor. No descriptor that outlives exec. And one system call filter
- * of our own, inherited by the code, that holds what every policy refuses; it is put together by hand
- * because the runner is static and libseccomp is not needed for a dozen lines.
+ * are blocked, SIGCHLD comes as a descriptor. No descriptor that outlives exec. What reaches into another process of
+ * the same uid (ptrace and its kind) the code's inner filter refuses; and once the code runs, the runner keeps only
+ * the few calls that it still needs. That filter is put together by hand, because the runner is static and
+ * libseccomp is not needed for two dozen lines.
  */
 
 #include <errno.h>
@@ -33,42 +34,45 @@
 #error "the runner knows x86_64 and aarch64"
 #endif
 
-#define X32_BIT 0x40000000U
-
 /* Above what a shell or a test has open, below any limit. */
 #define SOCKET_FD_MIN 100
 
 #define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
 #define ANSWER(action) BPF_STMT(BPF_RET | BPF_K, (action))
 #define ANSWER_ERRNO(number) ANSWER(SECCOMP_RET_ERRNO | (number))
-#define REFUSE(name) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##name, 0, 1), ANSWER_ERRNO(EPERM)
+#define PERMIT(name) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##name, 0, 1), ANSWER(SECCOMP_RET_ALLOW)
 
-/*
- * These reach into another process of the same uid, or take what it holds. A foreign ABI is answered with
- * ENOSYS; SystemCallArchitectures=native kills there, and its answer wins.
- */
-static int filter_install(void) {
+/* What is left to do once the code runs: wait, read, report, kill, leave. */
+int defence_narrow(void) {
         struct sock_filter program[] = {
                 LOAD(arch),
                 BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH_NATIVE, 1, 0),
-                ANSWER_ERRNO(ENOSYS),
+                ANSWER(SECCOMP_RET_KILL_PROCESS),
                 LOAD(nr),
-#if defined(__x86_64__)
-                BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, X32_BIT, 0, 1),
-                ANSWER_ERRNO(ENOSYS),
-#endif
-                REFUSE(ptrace),
-                REFUSE(process_vm_readv),
-                REFUSE(process_vm_writev),
-                REFUSE(pidfd_getfd),
-                REFUSE(kcmp),
-                ANSWER(SECCOMP_RET_ALLOW),
+                PERMIT(ppoll),
+                PERMIT(read),
+                PERMIT(pread64),
+                PERMIT(recvmsg),
+                PERMIT(sendmsg),
+                PERMIT(wait4),
+                PERMIT(kill),
+                PERMIT(getresuid),
+                PERMIT(clock_gettime),
+                PERMIT(close),
+                PERMIT(brk),
+                PERMIT(mmap),
+                PERMIT(munmap),
+                PERMIT(mremap),
+                PERMIT(fcntl),
+                PERMIT(newfstatat),
+                PERMIT(fstat),
+                PERMIT(restart_syscall),
+                PERMIT(rt_sigreturn),
+                PERMIT(exit_group),
+                ANSWER_ERRNO(EPERM),
         };
         struct sock_fprog filter = {.len = ELEMENTS(program), .filter = program};
 
-        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-                return -errno;
-        /* prctl and not seccomp(2): @system-service has no seccomp. */
         if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) < 0)
                 return -errno;
 
@@ -125,15 +129,13 @@ int defence_raise(Runner *runner) {
 
         if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
                 return -errno;
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+                return -errno;
         if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
                 return -errno;
 
         r = signals_block(&runner->signals);
         if (r < 0)
                 return r;
-        r = socket_take(runner);
-        if (r < 0)
-                return r;
-
-        return filter_install();
+        return socket_take(runner);
 }

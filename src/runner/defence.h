@@ -9,3 +9,6 @@ struct Runner;
  * /dev/null.
  */
 int defence_raise(struct Runner *runner);
+
+/* Once the last process has been started: from then on anything but waiting, reporting, killing and leaving is EPERM. */
+int defence_narrow(void);

@@ -17,6 +17,7 @@ typedef struct Runner {
         /* the surroundings */
         int root; /* directory descriptor of "/" as the code sees it; scratch/ lies in it */
         int (*kill_everything)(void);
+        int (*narrow)(void); /* gives up what is not needed any more, once the code runs */
         uint64_t done_wait_usec;  /* how long a finished runner waits for DONE */
         uint64_t clear_wait_usec; /* how long killed processes may take to go */
 

@@ -61,6 +61,7 @@ int kill_everything_of_this_user(void) {
 int runner_init(Runner *ret) {
         Runner runner = {
                 .kill_everything = kill_everything_of_this_user,
+                .narrow = defence_narrow,
                 .done_wait_usec = DONE_WAIT_USEC,
                 .clear_wait_usec = CLEAR_WAIT_USEC,
                 .socket = -1,
@@ -309,16 +310,19 @@ static int start(
                 .directory = runner->order.directory,
                 .rlimits = runner->order.rlimits,
                 .n_rlimits = runner->order.n_rlimits,
+                .filter = &runner->order.filter,
+                .filter_reports = runner->order.filter_reports,
                 .stdin_fd = stdin_fd,
                 .null = runner->null,
                 .oom_score = runner->oom_score,
         };
         ChildProblem problem;
         Started started = {};
+        own(close_fdp) int listener = -1;
         Complaint complaint;
         int r;
 
-        r = child_start(&request, &runner->main_pid, &started.monotonic_usec, &problem);
+        r = child_start(&request, &runner->main_pid, &started.monotonic_usec, &listener, &problem);
         if (r < 0) {
                 if (problem.stage == FAILED_EXEC)
                         (void) snprintf(
@@ -329,7 +333,9 @@ static int start(
                 return report_failed(runner, problem.stage, r, complaint.text);
         }
 
-        report(runner, started_type, &started, sizeof started);
+        /* Our copy goes: without a daemon that holds it, refused calls answer ENOSYS instead of waiting for ever. */
+        (void) message_send(runner->socket, started_type, &started, sizeof started, /* text= */ NULL, &listener,
+                listener >= 0 ? 1 : 0);
         *ret_usec = started.monotonic_usec;
         return 0;
 }
@@ -408,6 +414,8 @@ static int run(Runner *runner) {
                     MESSAGE_STARTED, &started_usec) < 0)
                 return leave_failed(runner);
         runner->stdin_fd = close_fd(runner->stdin_fd);
+        /* The last process has been started: from here on we only wait, kill and report. */
+        (void) runner->narrow();
 
         if (runner->order.deadline_ms > 0)
                 deadline_usec = started_usec + runner->order.deadline_ms * 1000;

@@ -117,10 +117,12 @@ static int add_flags(json_object *object, const Result *result) {
 }
 
 /* The parts that later issues build carry their empty values: a reader finds every key from the start. */
-static int add_findings(json_object *object) {
+static int add_findings(json_object *object, const Result *result) {
         int r;
 
-        r = add_array(object, "denied_syscalls");
+        r = result->denied_syscalls ?
+                        json_add_object(object, "denied_syscalls", json_object_get(result->denied_syscalls)) :
+                        add_array(object, "denied_syscalls");
         if (r < 0)
                 return r;
         r = json_add_string(object, "report", NULL);
@@ -208,7 +210,7 @@ static int build(const Result *result, bool summary, json_object **ret) {
         r = add_flags(object, result);
         if (r < 0)
                 return r;
-        r = add_findings(object);
+        r = add_findings(object, result);
         if (r < 0)
                 return r;
         r = add_origin(object, result);

@@ -97,8 +97,20 @@ static int add_binds(const char *name, const Plan *plan, const UnitDescription *
         return property_add_list(ret, name, PROPERTY_BINDS, false, list);
 }
 
+/* DESIGN section 4: "exactly"; unitcell-policy(5) lists what is therefore refused without being reported. */
+static const char *const outer_denied[] = {
+        "@clock", "@cpu-emulation", "@module", "@obsolete", "@raw-io", "@reboot", "@swap", NULL,
+};
+
 static int add_syscalls(const char *name, const Plan *plan, const UnitDescription *description, Properties *ret) {
         int r;
+
+        /*
+         * ERRNO of this outer filter beats what the inner one wants told, so with reporting it holds only what no
+         * policy could ever allow; the exact list is the inner one's.
+         */
+        if (plan->syscalls_report)
+                return property_add_list(ret, name, PROPERTY_WORDS, /* allow= */ false, (char *const *) outer_denied);
 
         /* The allow-list first, then what is taken away from it: a second entry of the other kind removes. */
         r = property_add_list(ret, name, PROPERTY_WORDS, /* allow= */ true, plan->syscalls_allow);
