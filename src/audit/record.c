@@ -24,6 +24,7 @@ static const struct {
         [AUDIT_ACCEPTED] = {"accepted", "69dc6c2c83e3491d921133d2726c6a6c", LOG_INFO},
         [AUDIT_REFUSED] = {"refused", "a64ea2f850064995a0c0b5cfabb89576", LOG_NOTICE},
         [AUDIT_FINISHED] = {"finished", "85d92579b1fd4944b181436396d16ece", LOG_INFO},
+        [AUDIT_WARNING] = {"warning", "4ae5f37e8ecc4237a264ccd8547ff93c", LOG_NOTICE},
         [AUDIT_DENIED] = {"syscall-denied", "cb543b4514814e9db8d070d8b1f34bc0", LOG_NOTICE},
         [AUDIT_REFUSALS_OMITTED] = {"refusals-omitted", "aff1e32158bf4be089b9be11ad1f88c4", LOG_NOTICE},
         [AUDIT_WALL_CHECKED] = {"wall-checked", "0f9aa3b47b7243b18cccb834bc698bec", LOG_INFO},

@@ -19,6 +19,7 @@ typedef enum AuditEvent {
         AUDIT_ACCEPTED,        /* a request became an execution */
         AUDIT_REFUSED,         /* a request was refused */
         AUDIT_FINISHED,        /* the end of an accepted execution: exactly one each */
+        AUDIT_WARNING,         /* something to know of a running execution: memory, runaway */
         AUDIT_DENIED,          /* the first refused system call of its kind in an execution */
         AUDIT_REFUSALS_OMITTED, /* how many refusals of one uid were not recorded one by one */
         AUDIT_WALL_CHECKED,    /* the canary passed */

@@ -62,7 +62,7 @@ static int on_readable(sd_event_source *source, int fd, uint32_t revents, void *
         for (unsigned i = 0; i < CHUNKS_A_TURN && take_chunk(reader) > 0; i++)
                 ;
 
-        if (reader->ceiling > 0 && reader->produced > reader->ceiling) {
+        if (reader->produced > reader->ceiling) {
                 stop(reader);
                 if (reader->on_ceiling)
                         reader->on_ceiling(reader->userdata);
@@ -102,6 +102,14 @@ int reader_add_sink(Reader *reader, Sink *sink) {
 
         reader->sinks[reader->n_sinks++] = sink;
         return 0;
+}
+
+void reader_turn(Reader *reader, Sink *from, Sink *to) {
+        for (unsigned i = 0; i < CHUNKS_A_TURN && take_chunk(reader) > 0; i++)
+                ;
+        for (size_t i = 0; i < reader->n_sinks; i++)
+                if (reader->sinks[i] == from)
+                        reader->sinks[i] = to;
 }
 
 uint64_t reader_produced(const Reader *reader) {

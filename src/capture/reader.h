@@ -26,13 +26,15 @@ typedef void (*ReaderCeilingHandler)(void *userdata);
 
 #define READER_SINKS_MAX 4
 
-/* Takes over fd (non-blocking from then on). ceiling: bytes; 0: none. */
+/* Takes over fd (non-blocking from then on). ceiling: bytes that may come; UINT64_MAX: any number. */
 int reader_new(sd_event *event, int fd, uint64_t ceiling, ReaderCeilingHandler on_ceiling, void *userdata,
         Reader **ret);
 Reader *reader_free(Reader *reader);
 DEFINE_OWN(Reader, reader_free);
 
 int reader_add_sink(Reader *reader, Sink *sink); /* borrowed; -ENOSPC */
+/* From now on the bytes go to this sink instead of that one; what is in the pipe by now still goes to that one. */
+void reader_turn(Reader *reader, Sink *from, Sink *to);
 uint64_t reader_produced(const Reader *reader);
 /* Reads what is left, when nobody can write any more, and stops. Bounded by what a pipe holds. */
 void reader_drain(Reader *reader);

@@ -240,12 +240,6 @@ static int on_compiled(Execution *execution, const Message *message) {
 
 /* ---- the code ---- */
 
-static void on_timeout(Execution *execution) {
-        /* It may have ended in time, with the report still in the socket. */
-        execution_drain_control(execution);
-        execution_end(execution, CAUSE_TIMEOUT, NULL);
-}
-
 static int on_started(Execution *execution, Message *message) {
         uint64_t now = clock_monotonic_usec();
         uint64_t timeout = execution->plan->limit[LIMIT_TIMEOUT_MS] * 1000, spent;
@@ -260,8 +254,13 @@ static int on_started(Execution *execution, Message *message) {
         if (r < 0)
                 return r;
 
+        execution->facts.cpu_before_usec = message->started.cpu_usec;
+        r = execution_watch_limits(execution);
+        if (r < 0)
+                return r;
+
         spent = now - execution->facts.exec_usec;
-        r = execution_set_deadline(execution, spent < timeout ? timeout - spent : 0, on_timeout);
+        r = execution_set_deadline(execution, spent < timeout ? timeout - spent : 0, execution_on_timeout);
         if (r < 0)
                 return r;
         execution_set_state(execution, EXECUTION_RUNNING);
@@ -332,6 +331,7 @@ static int dispatch(Execution *execution, Message *message) {
         case MESSAGE_PREPARE:
         case MESSAGE_HAND_OVER:
         case MESSAGE_DONE:
+        case MESSAGE_DUMP:
                 break; /* ours to send: may_follow() never lets them through */
         }
         return -EBADMSG;

@@ -36,6 +36,7 @@ int execution_new(Executions *list, const char *id, const Caller *caller, Plan *
         execution->facts.compile_usec = UINT64_MAX;
         execution->facts.usage = (CgroupUsage) {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
         execution->facts.unit.cpu_usage_nsec = UINT64_MAX;
+        execution->facts.cpu_before_usec = UINT64_MAX;
         execution->facts.accepted_usec = clock_monotonic_usec();
         execution->created_usec = clock_realtime_usec();
         memcpy(execution->id, id, sizeof execution->id);
@@ -71,6 +72,8 @@ Execution *execution_free(Execution *execution) {
         keep_clear(&execution->out_keep);
         keep_clear(&execution->err_keep);
         denials_free(execution->denials);
+        keep_clear(&execution->stack_keep);
+        execution_unwatch_limits(execution);
         close_fd(execution->control);
         close_fd(execution->runner_control);
         close_fd(execution->runner_out);

@@ -30,6 +30,8 @@ typedef struct ExecutionsConfig {
 typedef struct ExecutionsObserver {
         /* The state of an execution changed; FINISHED is told once, with the result ready. */
         void (*on_state)(void *userdata, Execution *execution);
+        /* Something to know while it runs: kind is "memory" or "runaway". */
+        void (*on_warning)(void *userdata, Execution *execution, const char *kind, const char *text);
         /* It is forgotten: no reference to it may stay. */
         void (*on_forgotten)(void *userdata, Execution *execution);
 } ExecutionsObserver;

@@ -86,8 +86,10 @@ void execution_on_cgroup(void *userdata) {
 
         cgroup_read_usage(execution->cgroup, &usage);
         cgroup_usage_keep_largest(&execution->facts.usage, &usage);
-        if (cgroup_is_populated(execution->cgroup))
+        if (cgroup_is_populated(execution->cgroup)) {
+                execution_look_at_memory(execution);
                 return;
+        }
 
         cgroup_unwatch(execution->cgroup);
         execution->empty = true;
@@ -209,6 +211,10 @@ static int fill_enforced(Execution *execution, Result *result) {
 static int fill_outputs(Execution *execution, Result *result) {
         int r;
 
+        r = execution_take_stack(execution, &result->stopped_at);
+        if (r < 0)
+                return r;
+        execution->facts.stopped_at = result->stopped_at;
         r = keep_take(&execution->out_keep, &result->out);
         if (r < 0)
                 return r;
@@ -328,6 +334,7 @@ static char *emergency_result(const Execution *execution) {
 }
 
 static void close_all(Execution *execution) {
+        execution_unwatch_limits(execution);
         execution->control_source = sd_event_source_disable_unref(execution->control_source);
         execution->control = close_fd(execution->control);
         execution->runner_control = close_fd(execution->runner_control);

@@ -61,6 +61,12 @@ struct Execution {
         void (*on_deadline)(Execution *execution);
         Reader *out, *err;
         Keep out_keep, err_keep;
+        Keep stack_keep; /* stderr from the moment the stack was asked for */
+        bool stack_asked;
+        uint64_t stack_seen;
+        unsigned stack_waits;
+        sd_event_source *cpu_timer, *half_time;
+        uint64_t high_events; /* of memory.events, as last seen */
         Denials *denials; /* refused system calls, when the policy reports them */
         MessageType last_message; /* of the runner: order is part of the protocol */
         bool empty;               /* nobody of the unit is left */
@@ -116,6 +122,15 @@ int execution_hand_over(Execution *execution);
 
 /* finish.c: the first refused call of a kind, into the journal */
 void execution_record_denied(Execution *execution, const char *name);
+
+/* limits.c: what is watched while the code runs */
+int execution_watch_limits(Execution *execution);
+void execution_unwatch_limits(Execution *execution);
+void execution_look_at_memory(Execution *execution);
+/* The time limit: the stack first, where the language can tell it, then the end. */
+void execution_on_timeout(Execution *execution);
+/* Parts what came on stderr after the stack was asked for; *ret is the stack, or NULL. */
+int execution_take_stack(Execution *execution, char **ret);
 
 /* conversation.c */
 int execution_watch_control(Execution *execution);

@@ -80,6 +80,18 @@ static bool decide_by_cause(const Facts *facts, const Plan *plan, Decision *ret)
                         "The unit was not ready in time; the machine may be overloaded. Try again later.%s%s",
                         facts->detail[0] ? " " : "", facts->detail);
                 return true;
+        case CAUSE_CPU_LIMIT:
+                say(ret, STATUS_CPU_LIMIT,
+                        "Stopped after %s of CPU time, the limit (cpu_ms). Make the computation cheaper, or ask for a "
+                        "larger cpu_ms.",
+                        duration_text(plan->limit[LIMIT_CPU_MS], time, sizeof time));
+                return true;
+        case CAUSE_MEMORY_WARN:
+                say(ret, STATUS_MEMORY_LIMIT,
+                        "Stopped at the memory mark of %" PRIu64 " MiB (memory_warn_mb), as the policy says. Process the "
+                        "data in smaller pieces, or ask for larger memory_warn_mb and memory_mb.",
+                        plan->limit[LIMIT_MEMORY_WARN_MB]);
+                return true;
         case CAUSE_OUTPUT_LIMIT:
                 say(ret, STATUS_OUTPUT_LIMIT,
                         "Stopped because it printed too much%s%s. Print less, or write the data to a file.",
@@ -245,6 +257,20 @@ static void decide_by_unit(const Facts *facts, const Plan *plan, Decision *ret) 
                         unit->result, unit->exec_main_status);
 }
 
+/* The innermost frame that is the code's own, from a stack as faulthandler writes it: most recent call first. */
+static void say_where(const Facts *facts, Decision *decision) {
+        static const char ours[] = "File \"" PLAN_CODE_DIRECTORY "/";
+        const char *from = facts->stopped_at ? strstr(facts->stopped_at, "Current thread ") : NULL;
+        size_t used = strlen(decision->message);
+        const char *frame;
+
+        frame = facts->stopped_at ? strstr(from ? from : facts->stopped_at, ours) : NULL;
+        if (decision->status != STATUS_TIMEOUT || !frame)
+                return;
+        (void) snprintf(decision->message + used, sizeof decision->message - used, " It was at %.*s.",
+                (int) strcspn(frame, "\n"), frame);
+}
+
 /* "What blocked me?" is the first question about a sandbox: a program that failed is told. */
 static void say_denied(const Result *result, Decision *decision) {
         size_t n = result->denied_syscalls ? json_object_array_length(result->denied_syscalls) : 0;
@@ -301,11 +327,17 @@ static void fill_times(const Facts *facts, const Plan *plan, Result *result) {
 
 static void fill_usage(const Facts *facts, Result *result) {
         result->cpu_ms = USAGE_UNKNOWN;
-        if (facts->usage.cpu_usec != UINT64_MAX)
-                result->cpu_ms = facts->usage.cpu_usec / 1000;
+        if (facts->usage.cpu_usec != UINT64_MAX) {
+                uint64_t before = facts->cpu_before_usec;
+
+                if (before == UINT64_MAX || before > facts->usage.cpu_usec)
+                        before = 0;
+                result->cpu_ms = (facts->usage.cpu_usec - before) / 1000;
+        }
         else if (facts->unit.cpu_usage_nsec != UINT64_MAX)
                 result->cpu_ms = facts->unit.cpu_usage_nsec / 1000000;
         result->memory_peak_bytes = facts->usage.memory_peak;
+        result->memory_warned = facts->memory_warned;
         result->oom_killed = is_oom(facts);
         result->tasks_limit_hit = is_tasks_limit(facts);
         result->disk_limit_hit = facts->disk_full;
@@ -330,6 +362,7 @@ int outcome_decide(const Facts *facts, const Plan *plan, Result *result) {
         else
                 decide_by_unit(facts, plan, &decision);
 
+        say_where(facts, &decision);
         say_denied(result, &decision);
         if (facts->recovered && facts->cause != CAUSE_INTERRUPTED && strlen(decision.message) + 100 < sizeof decision.message)
                 strcat(decision.message,

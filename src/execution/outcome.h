@@ -23,6 +23,8 @@ typedef enum Cause {
         CAUSE_TIMEOUT,         /* wall clock of the code */
         CAUSE_COMPILE_TIMEOUT, /* wall clock of the compile step */
         CAUSE_START_TIMEOUT,   /* not started in time */
+        CAUSE_CPU_LIMIT,       /* cpu_ms used up */
+        CAUSE_MEMORY_WARN,     /* the policy says terminate at the warning */
         CAUSE_OUTPUT_LIMIT,    /* policy says kill, or the ceiling */
         CAUSE_CANNOT_ENFORCE,  /* the kernel's limits of the unit are not the plan's */
         CAUSE_PROTOCOL,        /* the runner's place is taken by something that is not our runner */
@@ -51,6 +53,9 @@ typedef struct Facts {
 
         UnitState unit;
         CgroupUsage usage;
+        uint64_t cpu_before_usec; /* CPU time of the unit's set-up, before the code; UINT64_MAX: not known */
+        bool memory_warned;
+        char *stopped_at; /* the stack at the time limit, borrowed, or NULL */
         bool disk_full;  /* blocks or inodes at zero at the end */
         bool recovered;  /* a former daemon started it: output from before may be lost */
 

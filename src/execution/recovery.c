@@ -37,11 +37,6 @@ static int take_fd(StoredFds *fds, const char *id, uint64_t inode, mode_t type) 
         return -1;
 }
 
-static void on_recovered_timeout(Execution *execution) {
-        execution_drain_control(execution);
-        execution_end(execution, CAUSE_TIMEOUT, NULL);
-}
-
 static void on_recovered_start_deadline(Execution *execution) {
         execution_end(execution, CAUSE_START_TIMEOUT, NULL);
 }
@@ -57,9 +52,11 @@ static void arm_deadline(Execution *execution) {
         /* Its runner may have been heard since, and that has set the deadline of a later step. */
         if (execution->state >= EXECUTION_COLLECTING || execution->on_deadline)
                 return;
-        if (execution->facts.started)
-                r = execution_set_deadline(execution, end > now ? end - now : 0, on_recovered_timeout);
-        else
+        if (execution->facts.started) {
+                r = execution_watch_limits(execution);
+                if (r >= 0)
+                        r = execution_set_deadline(execution, end > now ? end - now : 0, execution_on_timeout);
+        } else
                 r = execution_set_deadline(execution, execution->list->deadlines.start_usec + compile,
                         on_recovered_start_deadline);
         if (r < 0)

@@ -47,7 +47,15 @@ static int inode_of(int fd, uint64_t *ret) {
 }
 
 static void on_ceiling(void *userdata) {
-        execution_end(userdata, CAUSE_OUTPUT_LIMIT, "more than 256 MiB");
+        Execution *execution = userdata;
+        bool kill = execution->plan->on_output_limit == ON_OUTPUT_KILL;
+
+        execution_end(execution, CAUSE_OUTPUT_LIMIT,
+                kill ? "more than stdout_bytes or stderr_bytes, and the policy does not cut" : "more than 256 MiB");
+}
+
+static uint64_t ceiling_of(const Execution *execution, LimitId id) {
+        return execution->plan->on_output_limit == ON_OUTPUT_KILL ? execution->plan->limit[id] : OUTPUT_CEILING;
 }
 
 /* Takes over both descriptors. */
@@ -55,12 +63,12 @@ int execution_watch_streams(Execution *execution, int out, int err) {
         sd_event *event = execution->list->event;
         int r;
 
-        r = reader_new(event, out, OUTPUT_CEILING, on_ceiling, execution, &execution->out);
+        r = reader_new(event, out, ceiling_of(execution, LIMIT_STDOUT_BYTES), on_ceiling, execution, &execution->out);
         if (r < 0) {
                 close_fd(err);
                 return r;
         }
-        r = reader_new(event, err, OUTPUT_CEILING, on_ceiling, execution, &execution->err);
+        r = reader_new(event, err, ceiling_of(execution, LIMIT_STDERR_BYTES), on_ceiling, execution, &execution->err);
         if (r < 0)
                 return r;
         r = reader_add_sink(execution->out, &execution->out_keep.sink);

@@ -45,6 +45,7 @@ static const struct {
         [MESSAGE_FAILED] = {sizeof(Failed), 0, 0, true},
         [MESSAGE_ENDED] = {sizeof(Ended), 0, 0, false},
         [MESSAGE_DONE] = {0, 0, 0, false},
+        [MESSAGE_DUMP] = {0, 0, 0, false},
 };
 
 #define BODY_MAX sizeof(Ended)

@@ -42,6 +42,7 @@ typedef enum MessageType {
         MESSAGE_FAILED,
         MESSAGE_ENDED,
         MESSAGE_DONE,
+        MESSAGE_DUMP, /* daemon → runner, while the code runs: have it tell its stack on 2 */
 } MessageType;
 
 /* Which descriptors a PREPARE carries, in this order; a bit is missing where the host has no such file. */
@@ -89,8 +90,12 @@ typedef struct Ended {
         uint64_t cpu_usec;      /* cpu.stat usage_usec */
 } Ended;
 
+/* Sent to the code's first process on DUMP; the languages that can answer it (Python) say so in their file. */
+#define HANDOVER_STACK_SIGNAL 63
+
 typedef struct Started {
         uint64_t monotonic_usec; /* just before exec */
+        uint64_t cpu_usec;       /* cpu.stat usage_usec until then: the unit's set-up, not the code's; or UNKNOWN */
 } Started;
 
 /* A received message. Descriptors belong to it until taken. */

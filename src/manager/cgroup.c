@@ -161,6 +161,28 @@ void cgroup_read_limits(const Cgroup *cgroup, CgroupLimits *ret) {
         }
 }
 
+/* Opened for the look: it is taken only when the mark is passed. */
+static uint64_t read_number_of(const Cgroup *cgroup, const char *name, const char *key) {
+        own(close_fdp) int fd = openat(cgroup->directory, name, O_RDONLY | O_CLOEXEC);
+
+        return read_number(fd, key);
+}
+
+void cgroup_read_memory(const Cgroup *cgroup, CgroupMemory *ret) {
+        static const char *const reclaimable[] = {"active_file", "inactive_file", "slab_reclaimable"};
+
+        *ret = (CgroupMemory) {
+                .high_events = read_number(cgroup->files[CGROUP_FILE_MEMORY_EVENTS], "high"),
+                .current = read_number_of(cgroup, "memory.current", NULL),
+        };
+        for (size_t i = 0; i < ELEMENTS(reclaimable); i++) {
+                uint64_t bytes = read_number_of(cgroup, "memory.stat", reclaimable[i]);
+
+                if (bytes != UINT64_MAX)
+                        ret->reclaimable += bytes;
+        }
+}
+
 int cgroup_kill(const Cgroup *cgroup) {
         if (write(cgroup->kill, "1", 1) == 1)
                 return 0;

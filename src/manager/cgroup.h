@@ -49,6 +49,14 @@ DEFINE_OWN(Cgroup, cgroup_free);
 int cgroup_fd(const Cgroup *cgroup, CgroupFileId id); /* -1 when the host has none */
 void cgroup_read_usage(const Cgroup *cgroup, CgroupUsage *ret);
 void cgroup_read_limits(const Cgroup *cgroup, CgroupLimits *ret);
+/* What fills the memory right now; values are UINT64_MAX where not known. */
+typedef struct CgroupMemory {
+        uint64_t high_events;  /* memory.events high: how often the mark was passed */
+        uint64_t current;
+        uint64_t reclaimable;  /* page cache and slab that the kernel can take back at any time */
+} CgroupMemory;
+
+void cgroup_read_memory(const Cgroup *cgroup, CgroupMemory *ret);
 /* Counts only grow: what was read before stays where the file is gone by now. */
 void cgroup_usage_keep_largest(CgroupUsage *kept, const CgroupUsage *now);
 /* Takes only what is not known yet. */

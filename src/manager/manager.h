@@ -76,6 +76,8 @@ int unit_start(Unit *unit, const Properties *properties);
  * A unit that systemd does not know is over, result "". */
 int unit_query(Unit *unit, bool adopt);
 int unit_stop(Unit *unit);
+/* Of a running unit only what belongs to its cgroup can change. The answer changes nothing for us. */
+int unit_set_properties(Unit *unit, const Properties *properties);
 /* Nothing more is needed of the unit: forget a failure, give the reference back. */
 void unit_release(Unit *unit);
 

@@ -301,6 +301,32 @@ static int tell_manager(Unit *unit, const char *member, const char *mode) {
         return sd_bus_send(unit->manager->bus, call, NULL);
 }
 
+int unit_set_properties(Unit *unit, const Properties *properties) {
+        own(sd_bus_message_unrefp) sd_bus_message *call = NULL;
+        int r;
+
+        r = sd_bus_message_new_method_call(
+                unit->manager->bus, &call, SYSTEMD_NAME, SYSTEMD_PATH, SYSTEMD_MANAGER, "SetUnitProperties");
+        if (r < 0)
+                return r;
+        r = sd_bus_message_append(call, "sb", unit->name, /* runtime= */ 1);
+        if (r < 0)
+                return r;
+        r = sd_bus_message_open_container(call, 'a', "(sv)");
+        if (r < 0)
+                return r;
+        r = properties_append(properties, call);
+        if (r < 0)
+                return r;
+        r = sd_bus_message_close_container(call);
+        if (r < 0)
+                return r;
+        r = sd_bus_message_set_expect_reply(call, 0);
+        if (r < 0)
+                return r;
+        return sd_bus_send(unit->manager->bus, call, NULL);
+}
+
 int unit_stop(Unit *unit) {
         return tell_manager(unit, "StopUnit", "replace");
 }

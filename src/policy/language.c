@@ -156,6 +156,7 @@ static int read_document(const char *text, size_t size, Raw *raw, JsonError *ret
                 {"argv", JSON_STRINGS, offsetof(Raw, language.argv), 1, 128, .mandatory = true},
                 {"environment", JSON_OBJECT, offsetof(Raw, environment)},
                 {"bind_read_only", JSON_STRINGS, offsetof(Raw, language.bind_read_only), 0, 64},
+                {"reports_stack", JSON_BOOL, offsetof(Raw, language.reports_stack)},
         };
         own(json_freep) json_object *object = NULL;
         int r;

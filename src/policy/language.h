@@ -9,6 +9,8 @@
  *    "compile": ["{interpreter}", "-O1", "-o", "{program}", "{code}", "-lm"],
  *    "argv": ["{program}", "{args}"], "environment": {}, "bind_read_only": []}
  *
+ * "reports_stack": true says that the program answers signal 63 by writing the stack of its threads to stderr.
+ *
  * {interpreter} is the first of interpreters that exists on the host, {code} the file with the source
  * (/scratch/code/<file>), {program} /scratch/code/program; an entry that is exactly {args} becomes the spec's args.
  */
@@ -26,6 +28,7 @@ typedef struct Language {
         char **argv;
         char **environment;    /* "NAME=value" */
         char **bind_read_only; /* host paths under /etc or /usr that the interpreter needs; a missing one is ignored */
+        bool reports_stack;
         char *source_path;     /* the file it was read from */
 } Language;
 

@@ -110,6 +110,21 @@ static int add_choices(json_object *object, const Plan *plan) {
         r = json_add_string(object, "on_output_limit", on_output_limit_name(plan->on_output_limit));
         if (r < 0)
                 return r;
+        r = json_add_string(object, "on_memory_warn", on_memory_warn_name(plan->on_memory_warn));
+        if (r < 0)
+                return r;
+        r = json_add_string(object, "processes", processes_name(plan->threads_only));
+        if (r < 0)
+                return r;
+        r = json_add_bool(object, "writable", !plan->read_only);
+        if (r < 0)
+                return r;
+        r = json_add_string(object, "network", network_name(plan->egress));
+        if (r < 0)
+                return r;
+        r = json_add_bool(object, "reports_stack", plan->reports_stack);
+        if (r < 0)
+                return r;
         r = json_add_string(object, "audit_code", audit_code_name(plan->audit_code));
         if (r < 0)
                 return r;
@@ -149,7 +164,8 @@ typedef struct Raw {
         Plan plan;
         Limits limits;
         json_object *env, *limits_object, *syscalls;
-        char *on_output_limit, *audit_code, *proc_subset;
+        char *on_output_limit, *on_memory_warn, *audit_code, *proc_subset, *processes, *network;
+        bool writable;
 } Raw;
 
 static void raw_clear(Raw *raw) {
@@ -158,6 +174,9 @@ static void raw_clear(Raw *raw) {
         json_freep(&raw->limits_object);
         json_freep(&raw->syscalls);
         free(raw->on_output_limit);
+        free(raw->on_memory_warn);
+        free(raw->processes);
+        free(raw->network);
         free(raw->audit_code);
         free(raw->proc_subset);
 }
@@ -177,6 +196,11 @@ static const JsonField plan_fields[] = {
         {"compile_timeout_ms", JSON_U64, AT(plan.compile_timeout_ms), 1, POLICY_COMPILE_TIMEOUT_MAX_MS,
                 .mandatory = true, .unit = "ms"},
         {"on_output_limit", JSON_STRING, AT(on_output_limit), .mandatory = true},
+        {"on_memory_warn", JSON_STRING, AT(on_memory_warn), .mandatory = true},
+        {"processes", JSON_STRING, AT(processes), .mandatory = true},
+        {"writable", JSON_BOOL, AT(writable), .mandatory = true},
+        {"network", JSON_STRING, AT(network), .mandatory = true},
+        {"reports_stack", JSON_BOOL, AT(plan.reports_stack), .mandatory = true},
         {"audit_code", JSON_STRING, AT(audit_code), .mandatory = true},
         {"restricted", JSON_BOOL, AT(plan.restricted), .mandatory = true},
         {"proc_subset", JSON_STRING, AT(proc_subset), .mandatory = true},
@@ -264,6 +288,16 @@ static int read_parts(Raw *raw, JsonError *reterr) {
                 "on_output_limit", raw->on_output_limit, &raw->plan.on_output_limit, reterr);
         if (r < 0)
                 return r;
+        r = on_memory_warn_from_name("on_memory_warn", raw->on_memory_warn, &raw->plan.on_memory_warn, reterr);
+        if (r < 0)
+                return r;
+        r = processes_from_name("processes", raw->processes, &raw->plan.threads_only, reterr);
+        if (r < 0)
+                return r;
+        r = network_from_name("network", raw->network, &raw->plan.egress, reterr);
+        if (r < 0)
+                return r;
+        raw->plan.read_only = !raw->writable;
         r = audit_code_from_name("audit_code", raw->audit_code, &raw->plan.audit_code, reterr);
         if (r < 0)
                 return r;

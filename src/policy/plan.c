@@ -297,6 +297,10 @@ static int copy_policy(Plan *plan, const Policy *policy) {
         plan->syscalls_report = policy->syscalls_report;
         plan->compile_timeout_ms = policy->compile_timeout_ms;
         plan->on_output_limit = policy->on_output_limit;
+        plan->on_memory_warn = policy->on_memory_warn;
+        plan->threads_only = policy->threads_only;
+        plan->read_only = policy->read_only;
+        plan->egress = policy->egress;
         plan->audit_code = policy->audit_code;
         plan->restricted = policy->restricted;
         plan->proc_pid_only = policy->proc_pid_only;
@@ -309,6 +313,7 @@ static int resolve_parts(Plan *plan, const Spec *spec, const Language *language,
         r = copy_text(spec->task_id, &plan->task_id);
         if (r < 0)
                 return r;
+        plan->reports_stack = language && language->reports_stack;
         r = copy_text(spec->language, &plan->language);
         if (r < 0)
                 return r;

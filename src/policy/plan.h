@@ -35,6 +35,11 @@ typedef struct Plan {
         uint64_t compile_timeout_ms;
         OnOutputLimit on_output_limit;
         AuditCode audit_code;
+        bool reports_stack; /* the language tells its stack when it is stopped at the time limit */
+        OnMemoryWarn on_memory_warn;
+        bool threads_only;
+        bool read_only;
+        bool egress;
         bool restricted;
         bool proc_pid_only;
         char **widened;  /* "memory_mb 512 (default 256)": each value wider than the policy's default */

@@ -42,6 +42,15 @@ static const char *const audit_code_names[] = {
         [AUDIT_CODE_NONE] = "none",
 };
 
+static const char *const on_memory_warn_names[] = {
+        [ON_MEMORY_WARN_CONTINUE] = "continue",
+        [ON_MEMORY_WARN_TERMINATE] = "terminate",
+};
+
+static const char *const processes_names[] = {"any", "threads"};
+
+static const char *const network_names[] = {"deny", "egress"};
+
 static const char *const proc_subset_names[] = {"all", "pid"};
 
 static int choose(const char *key, const char *text, const char *const *names, size_t n, size_t *ret,
@@ -79,12 +88,45 @@ int audit_code_from_name(const char *key, const char *text, AuditCode *ret, Json
         return r;
 }
 
-int proc_subset_from_name(const char *key, const char *text, bool *ret_pid_only, JsonError *reterr) {
-        size_t index = *ret_pid_only;
-        int r = choose(key, text, proc_subset_names, ELEMENTS(proc_subset_names), &index, reterr);
+int on_memory_warn_from_name(const char *key, const char *text, OnMemoryWarn *ret, JsonError *reterr) {
+        size_t index = *ret;
+        int r = choose(key, text, on_memory_warn_names, ELEMENTS(on_memory_warn_names), &index, reterr);
 
-        *ret_pid_only = index == 1;
+        *ret = (OnMemoryWarn) index;
         return r;
+}
+
+/* Of two words the second is the one that is "true". */
+static int choose_second(const char *key, const char *text, const char *const names[2], bool *ret, JsonError *reterr) {
+        size_t index = *ret;
+        int r = choose(key, text, names, 2, &index, reterr);
+
+        *ret = index == 1;
+        return r;
+}
+
+int processes_from_name(const char *key, const char *text, bool *ret_threads_only, JsonError *reterr) {
+        return choose_second(key, text, processes_names, ret_threads_only, reterr);
+}
+
+int network_from_name(const char *key, const char *text, bool *ret_egress, JsonError *reterr) {
+        return choose_second(key, text, network_names, ret_egress, reterr);
+}
+
+int proc_subset_from_name(const char *key, const char *text, bool *ret_pid_only, JsonError *reterr) {
+        return choose_second(key, text, proc_subset_names, ret_pid_only, reterr);
+}
+
+const char *on_memory_warn_name(OnMemoryWarn value) {
+        return on_memory_warn_names[value];
+}
+
+const char *processes_name(bool threads_only) {
+        return processes_names[threads_only];
+}
+
+const char *network_name(bool egress) {
+        return network_names[egress];
 }
 
 const char *on_output_limit_name(OnOutputLimit value) {
@@ -120,7 +162,8 @@ Policy *policy_free(Policy *policy) {
 typedef struct Raw {
         Policy policy;
         json_object *defaults, *max, *syscalls;
-        char *on_output_limit, *audit_code, *proc_subset;
+        char *on_output_limit, *on_memory_warn, *audit_code, *proc_subset, *processes, *network;
+        bool writable;
 } Raw;
 
 static void raw_clear(Raw *raw) {
@@ -129,6 +172,9 @@ static void raw_clear(Raw *raw) {
         json_freep(&raw->max);
         json_freep(&raw->syscalls);
         free(raw->on_output_limit);
+        free(raw->on_memory_warn);
+        free(raw->processes);
+        free(raw->network);
         free(raw->audit_code);
         free(raw->proc_subset);
 }
@@ -263,6 +309,16 @@ static int read_parts(Raw *raw, JsonError *reterr) {
                 "on_output_limit", raw->on_output_limit, &policy->on_output_limit, reterr);
         if (r < 0)
                 return r;
+        r = on_memory_warn_from_name("on_memory_warn", raw->on_memory_warn, &policy->on_memory_warn, reterr);
+        if (r < 0)
+                return r;
+        r = processes_from_name("processes", raw->processes, &policy->threads_only, reterr);
+        if (r < 0)
+                return r;
+        r = network_from_name("network", raw->network, &policy->egress, reterr);
+        if (r < 0)
+                return r;
+        policy->read_only = !raw->writable;
         r = audit_code_from_name("audit_code", raw->audit_code, &policy->audit_code, reterr);
         if (r < 0)
                 return r;
@@ -278,6 +334,10 @@ static int read_document(const char *text, size_t size, Raw *raw, JsonError *ret
                 {"languages", JSON_STRINGS, offsetof(Raw, policy.languages), 0, 256},
                 {"syscalls", JSON_OBJECT, offsetof(Raw, syscalls)},
                 {"on_output_limit", JSON_STRING, offsetof(Raw, on_output_limit)},
+                {"on_memory_warn", JSON_STRING, offsetof(Raw, on_memory_warn)},
+                {"processes", JSON_STRING, offsetof(Raw, processes)},
+                {"writable", JSON_BOOL, offsetof(Raw, writable)},
+                {"network", JSON_STRING, offsetof(Raw, network)},
                 {"audit_code", JSON_STRING, offsetof(Raw, audit_code)},
                 {"restricted", JSON_BOOL, offsetof(Raw, policy.restricted)},
                 {"proc_subset", JSON_STRING, offsetof(Raw, proc_subset)},
@@ -297,7 +357,7 @@ static int read_document(const char *text, size_t size, Raw *raw, JsonError *ret
 }
 
 int policy_read(const char *text, size_t size, const char *source_path, Policy **ret, JsonError *reterr) {
-        own(raw_clear) Raw raw = {.policy.compile_timeout_ms = COMPILE_TIMEOUT_DEFAULT_MS};
+        own(raw_clear) Raw raw = {.policy.compile_timeout_ms = COMPILE_TIMEOUT_DEFAULT_MS, .writable = true};
         own(policy_freep) Policy *policy = NULL;
         int r;
 
@@ -380,6 +440,18 @@ static int add_parts(json_object *object, const Policy *policy) {
         if (r < 0)
                 return r;
         r = json_add_string(object, "on_output_limit", on_output_limit_name(policy->on_output_limit));
+        if (r < 0)
+                return r;
+        r = json_add_string(object, "on_memory_warn", on_memory_warn_name(policy->on_memory_warn));
+        if (r < 0)
+                return r;
+        r = json_add_string(object, "processes", processes_name(policy->threads_only));
+        if (r < 0)
+                return r;
+        r = json_add_bool(object, "writable", !policy->read_only);
+        if (r < 0)
+                return r;
+        r = json_add_string(object, "network", network_name(policy->egress));
         if (r < 0)
                 return r;
         r = json_add_string(object, "audit_code", audit_code_name(policy->audit_code));

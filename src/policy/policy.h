@@ -15,6 +15,7 @@
 #define POLICY_COMPILE_TIMEOUT_MAX_MS 300000U
 
 typedef enum AuditCode { AUDIT_CODE_FULL, AUDIT_CODE_HASH, AUDIT_CODE_NONE } AuditCode;
+typedef enum OnMemoryWarn { ON_MEMORY_WARN_CONTINUE, ON_MEMORY_WARN_TERMINATE } OnMemoryWarn;
 typedef enum OnOutputLimit { ON_OUTPUT_TRUNCATE, ON_OUTPUT_KILL } OnOutputLimit;
 
 typedef struct Policy {
@@ -28,6 +29,10 @@ typedef struct Policy {
         char **syscalls_deny;   /* taken away from what allow gives */
         bool syscalls_report;   /* refusals are named in the result (the inner filter tells them); default yes */
         OnOutputLimit on_output_limit;
+        OnMemoryWarn on_memory_warn;
+        bool threads_only;      /* "processes": "threads": it may start threads, no processes */
+        bool read_only;         /* "writable": false: no writable place at all (Landlock) */
+        bool egress;            /* "network": "egress": out through the proxy only */
         AuditCode audit_code;
         bool restricted;        /* needs polkit action use-restricted-policy */
         bool proc_pid_only;     /* ProcSubset=pid instead of all */
@@ -42,6 +47,12 @@ int policy_to_json(const Policy *policy, json_object **ret);
 bool policy_allows_language(const Policy *policy, const char *name);
 
 /* The words of documents. The readers leave *ret alone when text is NULL; -EINVAL lists what is known. */
+const char *on_memory_warn_name(OnMemoryWarn value);
+const char *processes_name(bool threads_only);
+const char *network_name(bool egress);
+int on_memory_warn_from_name(const char *key, const char *text, OnMemoryWarn *ret, JsonError *reterr);
+int processes_from_name(const char *key, const char *text, bool *ret_threads_only, JsonError *reterr);
+int network_from_name(const char *key, const char *text, bool *ret_egress, JsonError *reterr);
 const char *on_output_limit_name(OnOutputLimit value);
 const char *audit_code_name(AuditCode value);
 const char *proc_subset_name(bool pid_only);

@@ -197,13 +197,20 @@ static Event wait_message(Runner *runner, MessageType wanted, Message *ret) {
  * deadline. */
 static Event wait_ended(Runner *runner, uint64_t deadline_usec) {
         for (;;) {
-                Message none;
+                Message message;
+                int event;
 
                 (void) reap(runner);
                 if (runner->main_pid == 0)
                         return EVENT_ENDED;
-                if (next_message(runner, /* wanted= */ MESSAGE_DONE, &none) == EVENT_DONE)
+                event = next_message(runner, /* wanted= */ MESSAGE_DUMP, &message);
+                if (event == EVENT_DONE)
                         return EVENT_DONE;
+                if (event == EVENT_MESSAGE) {
+                        message_clear(&message);
+                        (void) kill(runner->main_pid, HANDOVER_STACK_SIGNAL);
+                        continue;
+                }
                 if (deadline_usec > 0 && clock_monotonic_usec() >= deadline_usec)
                         return EVENT_TIMEOUT;
                 wait_for_something(runner, /* with_socket= */ true, deadline_usec);
@@ -322,6 +329,7 @@ static int start(
         Complaint complaint;
         int r;
 
+        started.cpu_usec = usage_read_cpu(runner->cgroup);
         r = child_start(&request, &runner->main_pid, &started.monotonic_usec, &listener, &problem);
         if (r < 0) {
                 if (problem.stage == FAILED_EXEC)

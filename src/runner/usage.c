@@ -44,9 +44,13 @@ static uint64_t read_number(int fd, const char *key) {
         return value;
 }
 
+uint64_t usage_read_cpu(const int cgroup[static CGROUP_FILE_N]) {
+        return read_number(cgroup[CGROUP_CPU_STAT], "usage_usec");
+}
+
 void usage_read(const int cgroup[static CGROUP_FILE_N], Ended *ended) {
         ended->oom_kills = read_number(cgroup[CGROUP_MEMORY_EVENTS], "oom_kill");
         ended->memory_peak = read_number(cgroup[CGROUP_MEMORY_PEAK], /* key= */ NULL);
         ended->pids_refused = read_number(cgroup[CGROUP_PIDS_EVENTS], "max");
-        ended->cpu_usec = read_number(cgroup[CGROUP_CPU_STAT], "usage_usec");
+        ended->cpu_usec = usage_read_cpu(cgroup);
 }

@@ -3,6 +3,7 @@
 /* The result as a document: keys in the order of DESIGN section 5, the whole below RESULT_SIZE_MAX. */
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/own.h"
 #include "spec/result-output.h"
@@ -117,6 +118,20 @@ static int add_flags(json_object *object, const Result *result) {
 }
 
 /* The parts that later issues build carry their empty values: a reader finds every key from the start. */
+/* Written by the code's own process: any bytes. */
+static int add_text(json_object *object, const char *key, const char *text) {
+        own(bytes_clear) Bytes repaired = {0};
+        bool exact;
+        int r;
+
+        if (!text)
+                return json_add_string(object, key, NULL);
+        r = utf8_repair(text, strlen(text), &repaired, &exact);
+        if (r < 0)
+                return r;
+        return json_add_bytes(object, key, repaired.data, repaired.size);
+}
+
 static int add_findings(json_object *object, const Result *result) {
         int r;
 
@@ -131,7 +146,7 @@ static int add_findings(json_object *object, const Result *result) {
         r = json_add_bool(object, "report_truncated", false);
         if (r < 0)
                 return r;
-        r = json_add_string(object, "stopped_at", NULL);
+        r = add_text(object, "stopped_at", result->stopped_at);
         if (r < 0)
                 return r;
         r = add_array(object, "artifacts");

@@ -55,6 +55,7 @@ void result_clear(Result *result) {
         free(result->invocation_id);
         output_clear(&result->out);
         output_clear(&result->err);
+        free(result->stopped_at);
         json_freep(&result->denied_syscalls);
         json_freep(&result->enforced);
         *result = (Result){0};

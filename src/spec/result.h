@@ -81,6 +81,7 @@ typedef struct Result {
         char *language; /* or NULL */
         char *unit;
         char *invocation_id; /* or NULL */
+        char *stopped_at; /* the stack at the time limit, or NULL */
         json_object *denied_syscalls; /* [{"name", "count"}, …]; NULL: none */
         json_object *enforced; /* what was looked at and found in force */
 } Result;

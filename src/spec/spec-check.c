@@ -193,8 +193,6 @@ static const struct NotBuilt {
         size_t offset;
         const char *accepted;
 } not_built[] = {
-        {"limits.cpu_ms", NOT_BUILT_NUMBER, offsetof(Spec, limits.value[LIMIT_CPU_MS])},
-        {"limits.memory_warn_mb", NOT_BUILT_NUMBER, offsetof(Spec, limits.value[LIMIT_MEMORY_WARN_MB])},
         {"limits.external_calls", NOT_BUILT_NUMBER, offsetof(Spec, limits.value[LIMIT_EXTERNAL_CALLS])},
         {"network", NOT_BUILT_TEXT, offsetof(Spec, network), "deny"},
         {"egress_allow", NOT_BUILT_LIST, offsetof(Spec, egress_allow)},

@@ -53,7 +53,8 @@ static int add_tmpfs(const char *name, const Plan *plan, const UnitDescription *
 
         if (asprintf(&scratch, "size=%" PRIu64 "M,nr_inodes=%" PRIu64 ",mode=1777", mb, mb * INODES_PER_MIB) < 0)
                 return -ENOMEM;
-        if (asprintf(&shm, "size=%" PRIu64 "M,nr_inodes=%" PRIu64 ",mode=1777", mb, mb * INODES_PER_MIB) < 0)
+        if (asprintf(&shm, "%ssize=%" PRIu64 "M,nr_inodes=%" PRIu64 ",mode=1777", plan->read_only ? "ro," : "", mb,
+                    mb * INODES_PER_MIB) < 0)
                 return -ENOMEM;
 
         /* PrivateDevices= binds the host's /dev/shm, a channel between executions; /run would be unlimited. */
@@ -127,6 +128,14 @@ static int add_proc_subset(
 
 static int add_memory_max(const char *name, const Plan *plan, const UnitDescription *description, Properties *ret) {
         return property_add_u64(ret, name, plan->limit[LIMIT_MEMORY_MB] * MIB);
+}
+
+/* Where the daemon is told (memory.events): the kernel throttles from there on, so the daemon answers at once. */
+static int add_memory_high(
+        const char *name, const Plan *plan, const UnitDescription *description, Properties *ret) {
+        uint64_t warn = plan->limit[LIMIT_MEMORY_WARN_MB];
+
+        return property_add_u64(ret, name, warn > 0 ? warn * MIB : UINT64_MAX);
 }
 
 static int add_cpu_quota(const char *name, const Plan *plan, const UnitDescription *description, Properties *ret) {
@@ -212,7 +221,7 @@ static const Row rows[] = {
         /* how much */
         FROM_PLAN("MemoryMax", add_memory_max),
         U64("MemorySwapMax", 0),
-        U64("MemoryHigh", UINT64_MAX),
+        FROM_PLAN("MemoryHigh", add_memory_high),
         STRING("OOMPolicy", "continue"), /* the daemon decides: a killed child is told from a killed main process */
         FROM_PLAN("CPUQuotaPerSecUSec", add_cpu_quota),
         FROM_PLAN("TasksMax", add_tasks_max),
