@@ -64,26 +64,32 @@ static void drop_interests(Face *face, const char *id, const char *name) {
         }
 }
 
-/* By hand and to each alone: a broadcast would tell everybody. */
-static void send_finished(Face *face, Execution *execution) {
-        own(freep) char *path = NULL;
-
-        if (face_execution_path(execution_id(execution), &path) < 0)
-                return;
-
+/* By hand and to each alone: a broadcast would tell everybody. types as sd_bus_message_append(). */
+static void tell_interested(Face *face, const Execution *execution, const char *member, const char *types, const char *a,
+        const char *b, const char *c) {
         for (Interest *interest = face->interests; interest; interest = interest->next) {
                 own(sd_bus_message_unrefp) sd_bus_message *signal = NULL;
 
                 if (!streq(interest->id, execution_id(execution)))
                         continue;
-                if (sd_bus_message_new_signal(face->bus, &signal, UNITCELL_PATH, UNITCELL_MANAGER,
-                            "ExecutionFinished") < 0 ||
+                if (sd_bus_message_new_signal(face->bus, &signal, UNITCELL_PATH, UNITCELL_MANAGER, member) < 0 ||
                         sd_bus_message_set_destination(signal, interest->name) < 0 ||
-                        sd_bus_message_append(signal, "sos", execution_id(execution), path,
-                                execution_status(execution)) < 0)
+                        sd_bus_message_append(signal, types, a, b, c) < 0)
                         continue;
                 (void) sd_bus_send(face->bus, signal, NULL);
         }
+}
+
+static void send_finished(Face *face, Execution *execution) {
+        own(freep) char *path = NULL;
+
+        if (face_execution_path(execution_id(execution), &path) >= 0)
+                tell_interested(face, execution, "ExecutionFinished", "sos", execution_id(execution), path,
+                        execution_status(execution));
+}
+
+static void on_warning(void *userdata, Execution *execution, const char *kind, const char *text) {
+        tell_interested(userdata, execution, "ExecutionWarning", "sss", execution_id(execution), kind, text);
 }
 
 static void answer_waiting(Face *face, Execution *execution) {
@@ -158,7 +164,8 @@ static int on_name_lost(sd_bus_message *message, void *userdata, sd_bus_error *r
 
 int face_new(sd_bus *bus, Executions *executions, Manager *manager, const Host *host, const Store *store,
         Face **ret) {
-        static const ExecutionsObserver observer = {.on_state = on_state, .on_forgotten = on_forgotten};
+        static const ExecutionsObserver observer = {
+                .on_state = on_state, .on_warning = on_warning, .on_forgotten = on_forgotten};
         own(face_freep) Face *face = calloc(1, sizeof *face);
         int r;
 
@@ -211,6 +218,11 @@ Face *face_free(Face *face) {
         sd_bus_unref(face->bus);
         free(face);
         return NULL;
+}
+
+void face_set_reload(Face *face, FaceReload reload, void *userdata) {
+        face->reload = reload;
+        face->reload_userdata = userdata;
 }
 
 void face_set_store(Face *face, const Store *store) {

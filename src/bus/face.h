@@ -19,4 +19,8 @@ int face_new(sd_bus *bus, Executions *executions, Manager *manager, const Host *
 Face *face_free(Face *face);
 DEFINE_OWN(Face, face_free);
 
+/* Reload was asked for and allowed: reads policies and languages again. Negative errno: the old ones stay. */
+typedef int (*FaceReload)(void *userdata);
+void face_set_reload(Face *face, FaceReload reload, void *userdata);
+
 void face_set_store(Face *face, const Store *store);

@@ -30,6 +30,8 @@ struct Face {
         Host host;
         const Store *store;
         uint64_t polkit_usec, polkit_interactive_usec; /* how long polkit is waited for; tests shorten them */
+        FaceReload reload;
+        void *reload_userdata;
         Refusals refusals;
         Request *requests; /* all that are not answered yet */
         Interest *interests;

@@ -324,6 +324,24 @@ static void get_policy(Request *request) {
         reply_document(request, r, document);
 }
 
+/* ---- Reload ---- */
+
+static void reload_authorised(Request *request) {
+        own(request_freep) Request *owned = request;
+        Face *face = request->face;
+        int r;
+
+        r = face->reload ? face->reload(face->reload_userdata) : -EOPNOTSUPP;
+        if (r < 0)
+                request_fail_errno(request, r);
+        else
+                request_reply(request, NULL);
+}
+
+static void reload(Request *request) {
+        authorise(request, ACTION_RELOAD, reload_authorised);
+}
+
 /* ---- the object ---- */
 
 static int begin(sd_bus_message *message, Face *face, RequestStep step) {
@@ -349,6 +367,7 @@ HANDLER(on_explain, explain)
 HANDLER(on_list_languages, list_languages)
 HANDLER(on_list_policies, list_policies)
 HANDLER(on_get_policy, get_policy)
+HANDLER(on_reload, reload)
 
 static const sd_bus_vtable vtable[] = {
         SD_BUS_VTABLE_START(0),
@@ -366,6 +385,8 @@ static const sd_bus_vtable vtable[] = {
                 SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD_WITH_ARGS("GetPolicy", SD_BUS_ARGS("s", name), SD_BUS_RESULT("s", policy), on_get_policy,
                 SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_reload, SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_SIGNAL_WITH_ARGS("ExecutionWarning", SD_BUS_ARGS("s", id, "s", kind, "s", details), 0),
         SD_BUS_SIGNAL_WITH_ARGS("ExecutionFinished", SD_BUS_ARGS("s", id, "o", path, "s", status), 0),
         SD_BUS_VTABLE_END,
 };

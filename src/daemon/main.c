@@ -74,13 +74,33 @@ static void record_problem(const StoreProblem *problem) {
 }
 
 static int load_policies(Daemon *daemon) {
+        own(store_freep) Store *store = NULL;
         int r;
 
-        r = store_load(/* directories= */ NULL, &daemon->store);
+        r = store_load(/* directories= */ NULL, &store);
         if (r < 0)
                 return r;
+        if (daemon->face)
+                face_set_store(daemon->face, store);
+        if (daemon->canary)
+                canary_set_store(daemon->canary, store);
+        store_free(daemon->store);
+        daemon->store = hand_over(store);
         for (size_t i = 0; i < daemon->store->n_problems; i++)
                 record_problem(daemon->store->problems + i);
+        return 0;
+}
+
+/* Running executions have their plans; the canary looks at what the new policies ask for. */
+static int on_reload(void *userdata) {
+        Daemon *daemon = userdata;
+        int r;
+
+        r = load_policies(daemon);
+        if (r < 0)
+                return r;
+        if (daemon->canary)
+                canary_run(daemon->canary);
         return 0;
 }
 
@@ -132,6 +152,7 @@ static int begin(Daemon *daemon) {
         r = face_new(daemon->bus, daemon->executions, daemon->manager, &daemon->host, daemon->store, &daemon->face);
         if (r < 0)
                 return r;
+        face_set_reload(daemon->face, on_reload, daemon);
         r = recovery_run(daemon->executions, daemon->bus, &daemon->fds);
         if (r < 0)
                 return r;

@@ -543,6 +543,7 @@ static int enforced_build(const Facts *facts, const CanaryExpect *expect, json_o
         } numbers[] = {
                 {"workspace_bytes", "mount:/scratch:size"},
                 {"shared_memory_bytes", "mount:/dev/shm:size"},
+                {"landlock", "landlock"}, /* its version; 0: the kernel has none */
         };
         own(json_freep) json_object *object = json_object_new_object();
         int r;

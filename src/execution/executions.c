@@ -179,7 +179,21 @@ void executions_schedule(Executions *executions) {
 
 /* ---- admission ---- */
 
-static int admit(const Executions *executions, const Caller *caller, char **reterr_message) {
+/* What this plan needs beyond what every plan needs, held against what the canary found. */
+static const char *unenforceable(const Wall *wall, const Plan *plan) {
+        json_object *landlock = NULL;
+
+        if (plan->egress)
+                return "network: policies with \"network\": \"egress\" need the egress proxy, which this version does not have";
+        if (wall->enforced)
+                (void) json_object_object_get_ex(wall->enforced, "landlock", &landlock);
+        if (plan->read_only && wall->verdict == WALL_HOLDS && (!landlock || json_object_get_int64(landlock) < 1))
+                return "writable: a policy without a writable place needs Landlock, which this kernel does not enforce "
+                       "(CONFIG_SECURITY_LANDLOCK and \"landlock\" in lsm=)";
+        return NULL;
+}
+
+static int admit(const Executions *executions, const Plan *plan, const Caller *caller, char **reterr_message) {
         const Wall *wall = &executions->wall;
         unsigned running;
 
@@ -197,6 +211,11 @@ static int admit(const Executions *executions, const Caller *caller, char **rete
                 if (asprintf(reterr_message, "This host does not enforce what executions need: %.3000s", all) < 0)
                         return -ENOMEM;
                 return ADMISSION_CANNOT_ENFORCE;
+        }
+
+        if (unenforceable(wall, plan)) {
+                *reterr_message = strdup(unenforceable(wall, plan));
+                return *reterr_message ? ADMISSION_CANNOT_ENFORCE : -ENOMEM;
         }
 
         running = count_of(executions, caller, /* in_flight= */ false);
@@ -243,7 +262,7 @@ int executions_submit(Executions *executions, Spec **spec, Plan **plan, const Ca
         char id[UNIT_ID_SIZE];
         int r;
 
-        r = admit(executions, caller, reterr_message);
+        r = admit(executions, *plan, caller, reterr_message);
         if (r != ADMISSION_OK)
                 return r;
 

@@ -26,7 +26,7 @@ static int make_key(const Plan *plan, char **ret) {
 
         if (!out)
                 return -ENOMEM;
-        (void) fputc(plan->syscalls_report ? '!' : '.', out);
+        (void) fprintf(out, "%d%d%d", plan->syscalls_report, plan->threads_only, plan->read_only);
         for (size_t i = 0; plan->syscalls_allow && plan->syscalls_allow[i]; i++)
                 (void) fprintf(out, " %s", plan->syscalls_allow[i]);
         (void) fputs(" ~", out);
@@ -44,6 +44,7 @@ static int make_key(const Plan *plan, char **ret) {
 int filters_get(Filters *filters, const Plan *plan, const Bytes **ret) {
         own(freep) char *key = NULL;
         own(bytes_clear) Bytes program = {};
+        FilterRequest request;
         const char *word;
         size_t slot;
         int r;
@@ -57,7 +58,14 @@ int filters_get(Filters *filters, const Plan *plan, const Bytes **ret) {
                         return 0;
                 }
 
-        r = filter_compile(plan->syscalls_allow, plan->syscalls_deny, plan->syscalls_report, &program, &word);
+        request = (FilterRequest) {
+                .allow = plan->syscalls_allow,
+                .deny = plan->syscalls_deny,
+                .report = plan->syscalls_report,
+                .threads_only = plan->threads_only,
+                .read_only = plan->read_only,
+        };
+        r = filter_compile(&request, &program, &word);
         if (r < 0)
                 return r;
         slot = filters->next;

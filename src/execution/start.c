@@ -249,6 +249,7 @@ int execution_hand_over(Execution *execution) {
                 .rlimits = rlimits,
                 .n_rlimits = ELEMENTS(rlimits),
                 .filter_reports = plan->syscalls_report,
+                .read_only = plan->read_only,
                 .deadline_ms = plan->limit[LIMIT_TIMEOUT_MS] + UNIT_RUNNER_GRACE_MS,
         };
         const Bytes *filter;

@@ -88,6 +88,7 @@ static void put_order(FILE *out, const Order *order) {
 
         put_bytes(out, order->filter.data, order->filter.size);
         put_u32(out, order->filter_reports);
+        put_u32(out, order->read_only);
         put_u64(out, order->deadline_ms);
 }
 
@@ -315,19 +316,22 @@ static int take_rlimits(Cursor *cursor, Order *order) {
 
 /* Copied: it is needed when the bulk has been let go. */
 static int take_filter(Cursor *cursor, Order *order) {
-        uint32_t reports;
+        uint32_t reports, read_only;
         Bytes bytes;
         int r;
 
         r = take_bytes(cursor, &bytes);
         if (r == 0)
                 r = take_u32(cursor, &reports);
-        if (r == 0 && (bytes.size % FILTER_INSTRUCTION_SIZE != 0 || bytes.size > FILTER_SIZE_MAX || reports > 1))
+        if (r == 0)
+                r = take_u32(cursor, &read_only);
+        if (r == 0 && (bytes.size % FILTER_INSTRUCTION_SIZE != 0 || bytes.size > FILTER_SIZE_MAX || reports > 1 || read_only > 1))
                 r = -EBADMSG;
         if (r < 0)
                 return r;
 
         order->filter_reports = reports;
+        order->read_only = read_only;
         return bytes.size > 0 ? bytes_copy(bytes.data, bytes.size, &order->filter) : 0;
 }
 

@@ -35,6 +35,7 @@ typedef struct Order {
         OrderRlimit *rlimits;
         size_t n_rlimits;
         Bytes filter; /* the inner system call filter, struct sock_filter each; the code does not start without */
+        bool read_only; /* Landlock takes every writable place away from the code, not from the compile step */
         bool filter_reports; /* it has refusals told: its listener goes out with COMPILING and STARTED */
         uint64_t deadline_ms; /* the runner's own, later than the daemon's; 0: none */
         void *mapping; /* of a read order; NULL otherwise */

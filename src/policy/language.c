@@ -48,7 +48,7 @@ static int refuse(JsonError *reterr, const char *key, size_t index, const char *
 
 /* "{word}" must be one we fill; braces around anything else are the program's own. */
 static bool placeholders_are_known(const char *entry) {
-        static const char *const known[] = {"{interpreter}", "{code}", "{program}"};
+        static const char *const known[] = {"{interpreter}", "{code}", "{program}", "{memory_mb}", "{heap_mb}", "{cpus}"};
 
         for (const char *at = strchr(entry, '{'); at; at = strchr(at + 1, '{')) {
                 size_t size = strspn(at + 1, "abcdefghijklmnopqrstuvwxyz_") + 2;
@@ -71,7 +71,8 @@ static int check_command(const char *key, char *const *command, JsonError *reter
                                 command[i]);
                 if (!is_args && !placeholders_are_known(command[i]))
                         return refuse(reterr, key, i,
-                                "knows {interpreter}, {code} and {program}, and {args} as a whole entry",
+                                "knows {interpreter}, {code}, {program}, {memory_mb}, {heap_mb} and {cpus}, and {args} as a "
+                                "whole entry",
                                 command[i]);
         }
         return 0;

@@ -12,7 +12,8 @@
  * "reports_stack": true says that the program answers signal 63 by writing the stack of its threads to stderr.
  *
  * {interpreter} is the first of interpreters that exists on the host, {code} the file with the source
- * (/scratch/code/<file>), {program} /scratch/code/program; an entry that is exactly {args} becomes the spec's args.
+ * (/scratch/code/<file>), {memory_mb} the limit, {heap_mb} three quarters of it, {cpus} cpu_cpus rounded up (these three
+ * in values of the environment too), {program} /scratch/code/program; an entry that is exactly {args} becomes the spec's args.
  */
 
 #include "base/json.h"

@@ -7,6 +7,10 @@
 
 void plan_clear(Plan *plan);
 
+/* plan-command.c: argv, compile and code_file; the language's own variables. Limits are final by then. */
+int plan_resolve_command(Plan *plan, const Spec *spec, const Language *language, const char *interpreter);
+int plan_merge_language_environment(Plan *plan, const Language *language);
+
 /* Every limit final: the spec's value within the policy's bounds, or the policy's default. Fills widened and
  * warnings. 0, PLAN_INVALID with *reterr, -ENOMEM. */
 int plan_resolve_limits(

@@ -154,91 +154,6 @@ static int find_language(const Spec *spec, const Store *store, const Policy *pol
         return r;
 }
 
-/* One entry of a command with its placeholders filled. */
-static int fill_entry(const char *entry, const char *interpreter, const char *code, char **ret) {
-        const struct {
-                const char *name, *value;
-        } rows[] = {{"{interpreter}", interpreter}, {"{code}", code}, {"{program}", PLAN_PROGRAM}};
-        own(freep) char *text = NULL;
-        size_t size = 0;
-        FILE *stream = open_memstream(&text, &size);
-
-        if (!stream)
-                return -ENOMEM;
-        for (const char *at = entry; *at;) {
-                size_t i = 0;
-
-                while (i < ELEMENTS(rows) && !starts_with(at, rows[i].name))
-                        i++;
-                if (i < ELEMENTS(rows)) {
-                        (void) fputs(rows[i].value, stream);
-                        at += strlen(rows[i].name);
-                } else {
-                        (void) fputc(*at++, stream);
-                }
-        }
-        if (fclose(stream) != 0)
-                return -ENOMEM;
-
-        *ret = hand_over(text);
-        return 0;
-}
-
-static int fill_command(
-        char *const *command, const char *interpreter, const char *code, char *const *args, char ***ret) {
-        own(strv_freep) char **filled = NULL;
-        size_t n = 0;
-
-        if (!command)
-                return 0;
-        filled = calloc(strv_length(command) * (strv_length(args) + 1) + 1, sizeof(char *));
-        if (!filled)
-                return -ENOMEM;
-        for (size_t i = 0; command[i]; i++) {
-                int r;
-
-                if (!streq(command[i], "{args}")) {
-                        r = fill_entry(command[i], interpreter, code, &filled[n++]);
-                        if (r < 0)
-                                return r;
-                        continue;
-                }
-                for (size_t k = 0; args && args[k]; k++) {
-                        filled[n] = strdup(args[k]);
-                        if (!filled[n++])
-                                return -ENOMEM;
-                }
-        }
-
-        *ret = hand_over(filled);
-        return 0;
-}
-
-static int resolve_command(Plan *plan, const Spec *spec, const Language *language, const char *interpreter) {
-        own(freep) char *code = NULL;
-        int r;
-
-        if (!language) {
-                /* args may stand beside argv: they follow it */
-                r = strv_copy(spec->argv, &plan->argv);
-                for (size_t i = 0; r >= 0 && spec->args && spec->args[i]; i++)
-                        r = strv_append(&plan->argv, spec->args[i]);
-                return r;
-        }
-
-        r = copy_text(language->file, &plan->code_file);
-        if (r < 0)
-                return r;
-        if (asprintf(&code, "%s/%s", PLAN_CODE_DIRECTORY, language->file) < 0) {
-                code = NULL;
-                return -ENOMEM;
-        }
-        r = fill_command(language->compile, interpreter, code, /* args= */ NULL, &plan->compile);
-        if (r < 0)
-                return r;
-        return fill_command(language->argv, interpreter, code, spec->args, &plan->argv);
-}
-
 /*
  * Numeric libraries start a thread for each core of the machine unless told otherwise, and die on the task
  * limit. The share of a CPU is rounded up: half a CPU is still one thread.
@@ -276,7 +191,7 @@ static int resolve_environment(Plan *plan, const Spec *spec, const Language *lan
         r = set_thread_hints(&plan->env, plan->limit[LIMIT_CPU_CPUS]);
         if (r < 0)
                 return r;
-        r = environment_merge(&plan->env, language ? language->environment : NULL);
+        r = language ? plan_merge_language_environment(plan, language) : 0;
         if (r < 0)
                 return r;
         return environment_merge(&plan->env, spec->env);
@@ -323,7 +238,7 @@ static int resolve_parts(Plan *plan, const Spec *spec, const Language *language,
         r = strv_copy(language ? language->bind_read_only : NULL, &plan->bind_read_only);
         if (r < 0)
                 return r;
-        r = resolve_command(plan, spec, language, interpreter);
+        r = plan_resolve_command(plan, spec, language, interpreter);
         if (r < 0)
                 return r;
         return resolve_environment(plan, spec, language);

@@ -25,6 +25,7 @@
 #include "base/clock.h"
 #include "base/own.h"
 #include "runner/child.h"
+#include "runner/landlock.h"
 
 /* Likelier to be picked than the runner when the cgroup is out of memory. */
 #define CODE_OOM_SCORE 1000
@@ -95,6 +96,8 @@ static _Noreturn void child_run(const ChildRequest *request, Report *report) {
                         give_up(report, FAILED_CHILD, "set a resource limit");
         }
 
+        if (request->read_only && landlock_read_only() < 0)
+                give_up(report, FAILED_CHILD, "give up every writable place (Landlock)");
         if (signals_reset() < 0)
                 give_up(report, FAILED_CHILD, "unblock the signals");
 

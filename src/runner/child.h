@@ -17,6 +17,7 @@ typedef struct ChildRequest {
         size_t n_rlimits;
         const Bytes *filter; /* the inner filter; NULL or empty: none */
         bool filter_reports;
+        bool read_only; /* no writable place (Landlock) */
         int stdin_fd;
         int null;      /* takes the place of 0 again afterwards */
         int oom_score; /* our own oom_score_adj, or -1 */

@@ -16,6 +16,7 @@
 #include "base/own.h"
 #include "base/text.h"
 #include "runner/inspect.h"
+#include "runner/landlock.h"
 
 #define PROC_TEXT_MAX (256U * 1024)
 
@@ -217,6 +218,7 @@ void inspect_process(void) {
 
         if (getrlimit(RLIMIT_CORE, &core) == 0)
                 fact("rlimit_core", "%ju,%ju", (uintmax_t) core.rlim_cur, (uintmax_t) core.rlim_max);
+        fact("landlock", "%d", landlock_version() > 0 ? landlock_version() : 0);
         line_of("cgroup", "/proc/self/cgroup", "0::");
         line_of("oom_score_adj", "/proc/self/oom_score_adj", "");
         if (gethostname(host, sizeof host - 1) == 0)

@@ -319,6 +319,7 @@ static int start(
                 .n_rlimits = runner->order.n_rlimits,
                 .filter = &runner->order.filter,
                 .filter_reports = runner->order.filter_reports,
+                .read_only = runner->order.read_only && started_type == MESSAGE_STARTED,
                 .stdin_fd = stdin_fd,
                 .null = runner->null,
                 .oom_score = runner->oom_score,

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <seccomp.h>
 #include <stdio.h>
 #include <string.h>
@@ -104,28 +105,73 @@ static int export(scmp_filter_ctx filter, Bytes *ret) {
         return fd_read_all(fd, PROGRAM_SIZE_MAX, ret);
 }
 
-int filter_compile(char *const *allow, char *const *deny, bool report, Bytes *ret, const char **reterr_word) {
-        uint32_t refuse = report ? SCMP_ACT_NOTIFY : SCMP_ACT_ERRNO(EPERM);
+static int mark_request(Numbers *numbers, const FilterRequest *request, const char **reterr_word) {
+        static const char *const new_process[] = {"fork", "vfork", NULL};
+        int r;
+
+        /* systemd adds that group to every allow-list, so a policy means the same with reporting and without. */
+        r = mark_word(numbers, "@default", true, 0);
+        if (r < 0)
+                return r;
+        r = mark_words(numbers, request->allow, true, reterr_word);
+        if (r < 0)
+                return r;
+        r = mark_words(numbers, request->deny, false, reterr_word);
+        if (r < 0)
+                return r;
+        for (size_t i = 0; filter_always_denied[i]; i++)
+                mark_name(numbers, filter_always_denied[i], false);
+        for (size_t i = 0; request->threads_only && new_process[i]; i++)
+                mark_name(numbers, new_process[i], false);
+        if (request->read_only)
+                mark_name(numbers, "truncate", false);
+        return 0;
+}
+
+/* clone: threads yes, processes no, told apart by one bit of its first argument. */
+static int add_clone(scmp_filter_ctx filter, int number, uint32_t refuse) {
+        const struct scmp_arg_cmp thread = SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD);
+        const struct scmp_arg_cmp process = SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0);
+        int r;
+
+        r = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, number, 1, &thread);
+        return r < 0 ? r : seccomp_rule_add_array(filter, refuse, number, 1, &process);
+}
+
+static int add_rules(scmp_filter_ctx filter, const Numbers *numbers, const FilterRequest *request) {
+        uint32_t refuse = request->report ? SCMP_ACT_NOTIFY : SCMP_ACT_ERRNO(EPERM);
+
+        for (int number = 0; number < SYSCALL_NUMBERS; number++) {
+                int r;
+
+                if (!is_known(number))
+                        continue;
+                /* The default answer is ENOSYS, and libc falls back on clone. */
+                if (request->threads_only && number == SCMP_SYS(clone3))
+                        continue;
+                if (request->threads_only && number == SCMP_SYS(clone) && numbers->allowed[number])
+                        r = add_clone(filter, number, refuse);
+                else
+                        r = seccomp_rule_add(filter, numbers->allowed[number] ? SCMP_ACT_ALLOW : refuse, number, 0);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+int filter_compile(const FilterRequest *request, Bytes *ret, const char **reterr_word) {
         own(release_filter) scmp_filter_ctx filter = NULL;
         own(freep) Numbers *numbers = calloc(1, sizeof *numbers);
         int r;
 
         if (!numbers)
                 return -ENOMEM;
-        /* systemd adds that group to every allow-list, so a policy means the same with reporting and without. */
-        r = mark_word(numbers, "@default", true, 0);
+        r = mark_request(numbers, request, reterr_word);
         if (r < 0)
                 return r;
-        r = mark_words(numbers, allow, true, reterr_word);
-        if (r < 0)
-                return r;
-        r = mark_words(numbers, deny, false, reterr_word);
-        if (r < 0)
-                return r;
-        for (size_t i = 0; filter_always_denied[i]; i++)
-                mark_name(numbers, filter_always_denied[i], false);
 
-        /* Level 5 has notifications. Said, not asked: the runner loads the program, and loading tells what the kernel can. */
+        /* Level 5 has notifications. Said, not asked: the runner loads the program, and loading tells what the kernel
+         * can. */
         r = seccomp_api_set(5);
         if (r < 0)
                 return r;
@@ -138,13 +184,9 @@ int filter_compile(char *const *allow, char *const *deny, bool report, Bytes *re
         r = seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a binary tree: the list is long */
         if (r < 0)
                 return r;
-        for (int number = 0; number < SYSCALL_NUMBERS; number++) {
-                if (!is_known(number))
-                        continue;
-                r = seccomp_rule_add(filter, numbers->allowed[number] ? SCMP_ACT_ALLOW : refuse, number, 0);
-                if (r < 0)
-                        return r;
-        }
+        r = add_rules(filter, numbers, request);
+        if (r < 0)
+                return r;
         return export(filter, ret);
 }
 

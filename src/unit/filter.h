@@ -19,7 +19,14 @@ extern const char *const filter_always_denied[];
  * of struct sock_filter (8 bytes each, at most BPF_MAXINSNS of them). -EINVAL with *reterr_word (pointing into the
  * lists) for a group that does not exist; a name that this libseccomp does not know is skipped: it stays ENOSYS.
  */
-int filter_compile(char *const *allow, char *const *deny, bool report, Bytes *ret, const char **reterr_word);
+typedef struct FilterRequest {
+        char *const *allow, *const *deny;
+        bool report;
+        bool threads_only; /* no new process: clone needs CLONE_THREAD; clone3, whose flags no filter sees, is ENOSYS */
+        bool read_only;    /* no truncate(2), which Landlock of Linux 6.1 does not stop */
+} FilterRequest;
+
+int filter_compile(const FilterRequest *request, Bytes *ret, const char **reterr_word);
 
 /* The name of a system call of this architecture; a new string, "#<number>" for one without a known name. */
 int filter_syscall_name(int number, char **ret);
