@@ -170,7 +170,7 @@ Test(message, refused_packets) {
                 {"one byte", {}, 1},
                 {"a cut header", {HANDOVER_MAGIC, 1, MESSAGE_HELLO}, HEADER_SIZE - 1},
                 {"another magic", {1, 1, MESSAGE_HELLO}, HEADER_SIZE},
-                {"another version", {HANDOVER_MAGIC, 2, MESSAGE_HELLO}, HEADER_SIZE},
+                {"another version", {HANDOVER_MAGIC, HANDOVER_VERSION + 1, MESSAGE_HELLO}, HEADER_SIZE},
                 {"type 0", {HANDOVER_MAGIC, 1, 0}, HEADER_SIZE},
                 {"an unknown type", {HANDOVER_MAGIC, 1, 11}, HEADER_SIZE},
                 {"a huge type", {HANDOVER_MAGIC, 1, UINT32_MAX}, HEADER_SIZE},

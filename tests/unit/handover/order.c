@@ -212,7 +212,7 @@ Test(order, wrong_head) {
         bytes.data[0] ^= 1;
         cr_expect_eq(read_bytes(bytes.data, bytes.size, &read), -EBADMSG, "magic");
         bytes.data[0] ^= 1;
-        bytes.data[4] = 2;
+        bytes.data[4]++;
         cr_expect_eq(read_bytes(bytes.data, bytes.size, &read), -EBADMSG, "version");
         bytes_clear(&bytes);
 }

@@ -128,7 +128,8 @@ Test(store, missing_directories) {
 /* What ships loads, says what DESIGN says, and differs from silence in nothing. */
 Test(store, shipped) {
         static const char *const shipped[] = {UNITCELL_SOURCE_POLICIES, NULL};
-        static const char *const languages[] = {"bash", "c", "javascript", "python"};
+        static const char *const policies[] = {"build", "compute", "default", "network", "readonly"};
+        static const char *const languages[] = {"bash", "c", "go", "java", "javascript", "python"};
         own(store_freep) Store *store = NULL;
         own(policy_freep) Policy *silent = NULL;
         own(json_freep) json_object *first = NULL, *second = NULL;
@@ -143,6 +144,10 @@ Test(store, shipped) {
         cr_assert_eq(store->n_languages, ELEMENTS(languages));
         for (size_t i = 0; i < ELEMENTS(languages); i++)
                 cr_expect_str_eq(store->languages[i]->name, languages[i]);
+
+        cr_assert_eq(store->n_policies, ELEMENTS(policies));
+        for (size_t i = 0; i < ELEMENTS(policies); i++)
+                cr_expect_str_eq(store->policies[i]->name, policies[i]);
 
         policy = store_find_policy(store, "default");
         cr_assert_not_null(policy);

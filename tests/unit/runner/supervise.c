@@ -5,6 +5,12 @@
 
 #include "surroundings.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -105,6 +111,8 @@ Test(supervise, ends) {
 }
 
 /* What the code finds: descriptors, signals, environment, directory, files, stdin, limits. */
+static const struct sock_filter allow_all = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+
 Test(supervise, child_state) {
         OrderFile files[] = {
                 {.path = (char *) "work/data/in.csv", .content = {(char *) "a,b\n", 4}, .mode = 0644},
@@ -128,6 +136,7 @@ Test(supervise, child_state) {
                 .stdin_data = {(char *) "given\n", 6},
                 .rlimits = &limit,
                 .n_rlimits = 1,
+                .filter = {(char *) &allow_all, sizeof allow_all},
         };
         char output[4096], expected[4096], own_score[16] = "";
         Message message;
@@ -433,4 +442,68 @@ Test(supervise, kill_everything_is_guarded) {
         if (getuid() >= 61184 && getuid() <= 65519)
                 cr_skip_test("runs as a dynamic user");
         cr_expect_eq(kill_everything_of_this_user(), -EPERM);
+}
+
+/* The listener comes with STARTED, and whoever holds it answers: here with EPERM, as the daemon does. */
+Test(supervise, refusals_are_told) {
+        static const struct sock_filter program[] = {
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_fchownat, 0, 1),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        };
+        char *argv[] = {"/bin/sh", "-c", "chown 0 . 2>/dev/null; echo $?", NULL};
+        Order order = {
+                .argv = argv,
+                .directory = "/",
+                .filter = {(char *) program, sizeof program},
+                .filter_reports = true,
+        };
+        union {
+                struct seccomp_notif notification;
+                char room[512];
+        } asked;
+        union {
+                struct seccomp_notif_resp response;
+                char room[512];
+        } answer;
+        char output[64] = "";
+        Message message;
+        Stage stage;
+
+        prepare(&stage);
+        hand_over_order(&stage, order);
+        message = stage_expect(&stage, MESSAGE_STARTED);
+        cr_assert_eq(message.n_fds, 1U);
+        memset(&asked, 0, sizeof asked);
+        memset(&answer, 0, sizeof answer);
+        cr_assert_eq(ioctl(message.fds[0], SECCOMP_IOCTL_NOTIF_RECV, &asked), 0);
+        cr_expect_eq(asked.notification.data.nr, __NR_fchownat);
+        answer.response.id = asked.notification.id;
+        answer.response.error = -EPERM;
+        cr_assert_eq(ioctl(message.fds[0], SECCOMP_IOCTL_NOTIF_SEND, &answer), 0);
+        message_clear(&message);
+        message = stage_expect(&stage, MESSAGE_ENDED);
+        cr_expect_eq(message.ended.wait_status, 0);
+        (void) stage_output(&stage, output, sizeof output);
+        cr_expect_str_eq(output, "1\n");
+        done(&stage);
+        cr_expect_eq(stage_end(&stage), 0);
+}
+
+/* A filter that the kernel does not take: the code does not start. */
+Test(supervise, bad_filter) {
+        static const struct sock_filter broken = BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0xffff);
+        char *argv[] = {"/bin/true", NULL};
+        Order order = {.argv = argv, .directory = "/", .filter = {(char *) &broken, sizeof broken}};
+        Message message;
+        Stage stage;
+
+        prepare(&stage);
+        hand_over_order(&stage, order);
+        message = stage_expect(&stage, MESSAGE_FAILED);
+        cr_expect_eq(message.failed.stage, (uint32_t) FAILED_CHILD);
+        cr_expect(strstr(message.text, "filter"), "%s", message.text);
+        done(&stage);
+        cr_expect_eq(stage_end(&stage), 0);
 }

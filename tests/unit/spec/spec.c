@@ -162,8 +162,6 @@ Test(spec, not_supported) {
         static const struct {
                 const char *text, *key;
         } rows[] = {
-                {"{" CODE ",\"limits\":{\"cpu_ms\":1}}", "limits.cpu_ms"},
-                {"{" CODE ",\"limits\":{\"memory_warn_mb\":64}}", "limits.memory_warn_mb"},
                 {"{" CODE ",\"limits\":{\"external_calls\":1}}", "limits.external_calls"},
                 {"{" CODE ",\"network\":\"allowlist\"}", "network"},
                 {"{" CODE ",\"egress_allow\":[\"pypi.org:443\"]}", "egress_allow"},
