@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/statvfs.h>
 #include <syslog.h>
 #include <systemd/sd-journal.h>
 
@@ -18,6 +17,7 @@
 #include "base/file.h"
 #include "execution/fd-store.h"
 #include "execution/internal.h"
+#include "execution/workspace.h"
 
 static void finalize(Execution *execution);
 
@@ -163,12 +163,6 @@ static void wait_for_unit(Execution *execution) {
 }
 
 /* ---- the result ---- */
-
-static bool is_workspace_full(int scratch) {
-        struct statvfs info;
-
-        return scratch >= 0 && fstatvfs(scratch, &info) == 0 && (info.f_bfree == 0 || info.f_ffree == 0);
-}
 
 static int fill_names(Execution *execution, Result *result) {
         const struct {
@@ -363,7 +357,9 @@ static void finalize(Execution *execution) {
                 reader_drain(execution->out);
         if (execution->err)
                 reader_drain(execution->err);
-        execution->facts.disk_full = is_workspace_full(execution->scratch);
+        execution->facts.disk_full = workspace_is_full(execution->scratch);
+        execution->facts.file_cut = workspace_has_file_of(
+                execution->scratch, execution->plan->limit[LIMIT_FILE_MB] * 1024 * 1024);
         if (execution->facts.end_usec == 0)
                 execution->facts.end_usec = clock_monotonic_usec();
 

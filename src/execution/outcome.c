@@ -341,8 +341,8 @@ static void fill_usage(const Facts *facts, Result *result) {
         result->oom_killed = is_oom(facts);
         result->tasks_limit_hit = is_tasks_limit(facts);
         result->disk_limit_hit = facts->disk_full;
-        result->file_limit_hit =
-                facts->ended && WIFSIGNALED(facts->wait_status) && WTERMSIG(facts->wait_status) == SIGXFSZ;
+        result->file_limit_hit = facts->file_cut || (facts->ended && WIFSIGNALED(facts->wait_status) &&
+                                                            WTERMSIG(facts->wait_status) == SIGXFSZ);
 }
 
 int outcome_decide(const Facts *facts, const Plan *plan, Result *result) {

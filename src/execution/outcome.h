@@ -57,6 +57,7 @@ typedef struct Facts {
         bool memory_warned;
         char *stopped_at; /* the stack at the time limit, borrowed, or NULL */
         bool disk_full;  /* blocks or inodes at zero at the end */
+        bool file_cut;   /* a file of exactly file_mb is there: a hint that a write was cut */
         bool recovered;  /* a former daemon started it: output from before may be lost */
 
         uint64_t accepted_usec, queued_usec, start_usec, exec_usec, end_usec; /* monotonic; 0: did not happen */
