@@ -23,6 +23,7 @@ static const char *const plan_errors[] = {
 };
 static const char *const admission_errors[] = {
         [ADMISSION_BUSY] = ERROR_BUSY,
+        [ADMISSION_INVALID] = ERROR_INVALID_SPEC,
         [ADMISSION_CANNOT_ENFORCE] = ERROR_CANNOT_ENFORCE,
 };
 
@@ -113,11 +114,18 @@ static void submit_authorised(Request *request) {
                 request_reply(request, "o", path);
 }
 
-static void submit_restricted(Request *request) {
-        if (request->plan->restricted)
-                authorise(request, ACTION_USE_RESTRICTED_POLICY, submit_authorised);
+static void submit_mounts(Request *request) {
+        if (request->plan->mounts && request->plan->mounts[0])
+                authorise(request, ACTION_MOUNT_HOST, submit_authorised);
         else
                 submit_authorised(request);
+}
+
+static void submit_restricted(Request *request) {
+        if (request->plan->restricted)
+                authorise(request, ACTION_USE_RESTRICTED_POLICY, submit_mounts);
+        else
+                submit_mounts(request);
 }
 
 static void submit_identified(Request *request) {

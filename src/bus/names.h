@@ -24,5 +24,6 @@
 #define ERROR_UNKNOWN_PROPERTY "org.freedesktop.DBus.Error.UnknownProperty"
 
 #define ACTION_EXECUTE "org.unitcell1.execute"
+#define ACTION_MOUNT_HOST "org.unitcell1.mount-host"
 #define ACTION_RELOAD "org.unitcell1.reload"
 #define ACTION_USE_RESTRICTED_POLICY "org.unitcell1.use-restricted-policy"

@@ -71,6 +71,7 @@ Execution *execution_free(Execution *execution) {
         reader_free(execution->err);
         keep_clear(&execution->out_keep);
         keep_clear(&execution->err_keep);
+        mounts_clear(&execution->mounts);
         denials_free(execution->denials);
         keep_clear(&execution->stack_keep);
         execution_unwatch_limits(execution);

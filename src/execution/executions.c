@@ -259,6 +259,7 @@ static int record_accepted(const Execution *execution) {
 int executions_submit(Executions *executions, Spec **spec, Plan **plan, const Caller *caller, char **reterr_message,
         Execution **ret) {
         own(execution_freep) Execution *execution = NULL;
+        own(mounts_clear) Mounts mounts = {};
         char id[UNIT_ID_SIZE];
         int r;
 
@@ -266,6 +267,11 @@ int executions_submit(Executions *executions, Spec **spec, Plan **plan, const Ca
         if (r != ADMISSION_OK)
                 return r;
 
+        r = mounts_look(*plan, &mounts, reterr_message);
+        if (r == -EINVAL)
+                return ADMISSION_INVALID;
+        if (r < 0)
+                return r;
         r = unit_id_new(id);
         if (r < 0)
                 return r;
@@ -273,6 +279,8 @@ int executions_submit(Executions *executions, Spec **spec, Plan **plan, const Ca
         if (r < 0)
                 return r;
         execution->spec = hand_over(*spec);
+        execution->mounts = mounts;
+        mounts = (Mounts) {};
 
         /* While it waits in the queue, too, it has an end if we die. A failure shows when it is started, which writes
          * the state again. */

@@ -45,6 +45,7 @@ void executions_set_observer(Executions *executions, const ExecutionsObserver *o
 typedef enum Admission {
         ADMISSION_OK = 0,
         ADMISSION_BUSY,           /* org.unitcell1.Error.Busy */
+        ADMISSION_INVALID,        /* org.unitcell1.Error.InvalidSpec: a mount that cannot be */
         ADMISSION_CANNOT_ENFORCE, /* org.unitcell1.Error.CannotEnforce */
 } Admission;
 

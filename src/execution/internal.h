@@ -11,6 +11,7 @@
 #include "execution/denials.h"
 #include "execution/executions.h"
 #include "execution/filters.h"
+#include "execution/mounts.h"
 #include "execution/outcome.h"
 #include "execution/state-file.h"
 #include "execution/wall.h"
@@ -67,6 +68,7 @@ struct Execution {
         unsigned stack_waits;
         sd_event_source *cpu_timer, *half_time;
         uint64_t high_events; /* of memory.events, as last seen */
+        Mounts mounts; /* as looked at, until they are handed over */
         Denials *denials; /* refused system calls, when the policy reports them */
         MessageType last_message; /* of the runner: order is part of the protocol */
         bool empty;               /* nobody of the unit is left */

@@ -277,6 +277,8 @@ int execution_hand_over(Execution *execution) {
         if (r < 0)
                 return r;
         order.filter = *filter;
+        order.mounts = execution->mounts.items;
+        order.n_mounts = execution->mounts.n;
         r = order_write(&order, &fd);
         if (r < 0)
                 return r;

@@ -86,6 +86,13 @@ static void put_order(FILE *out, const Order *order) {
                 put_u64(out, order->rlimits[i].hard);
         }
 
+        put_u32(out, order->n_mounts);
+        for (size_t i = 0; i < order->n_mounts; i++) {
+                put_string(out, order->mounts[i].target);
+                put_u64(out, order->mounts[i].device);
+                put_u64(out, order->mounts[i].inode);
+        }
+
         put_bytes(out, order->filter.data, order->filter.size);
         put_u32(out, order->filter_reports);
         put_u32(out, order->read_only);
@@ -314,6 +321,31 @@ static int take_rlimits(Cursor *cursor, Order *order) {
         return 0;
 }
 
+static int take_mounts(Cursor *cursor, Order *order) {
+        size_t n;
+        int r;
+
+        r = take_count(cursor, 3 * sizeof(uint64_t), &n);
+        if (r < 0 || n == 0)
+                return r;
+
+        order->mounts = calloc(n, sizeof *order->mounts);
+        if (!order->mounts)
+                return -ENOMEM;
+        order->n_mounts = n;
+        for (size_t i = 0; i < n; i++) {
+                r = take_string(cursor, &order->mounts[i].target);
+                if (r == 0)
+                        r = take_u64(cursor, &order->mounts[i].device);
+                if (r == 0)
+                        r = take_u64(cursor, &order->mounts[i].inode);
+                if (r < 0)
+                        return r;
+        }
+
+        return 0;
+}
+
 /* Copied: it is needed when the bulk has been let go. */
 static int take_filter(Cursor *cursor, Order *order) {
         uint32_t reports, read_only;
@@ -361,6 +393,8 @@ static int take_order(Cursor *cursor, Order *order) {
         if (r == 0)
                 r = take_rlimits(cursor, order);
         if (r == 0)
+                r = take_mounts(cursor, order);
+        if (r == 0)
                 r = take_filter(cursor, order);
         if (r == 0)
                 r = take_u64(cursor, &order->deadline_ms);
@@ -393,6 +427,9 @@ void order_clear(Order *order) {
         free(order->directory);
         free(order->rlimits);
         bytes_clear(&order->filter);
+        for (size_t i = 0; i < order->n_mounts; i++)
+                free(order->mounts[i].target);
+        free(order->mounts);
         *order = (Order){};
 }
 

@@ -23,6 +23,12 @@ typedef struct OrderRlimit {
         uint64_t soft, hard;
 } OrderRlimit;
 
+/* What was looked at before systemd mounted it: the runner finds the same thing there, or the code does not start. */
+typedef struct OrderMount {
+        char *target;
+        uint64_t device, inode;
+} OrderMount;
+
 typedef struct Order {
         char **compile; /* NULL: none */
         char **argv;
@@ -34,6 +40,8 @@ typedef struct Order {
         Bytes stdin_data; /* empty: /dev/null */
         OrderRlimit *rlimits;
         size_t n_rlimits;
+        OrderMount *mounts;
+        size_t n_mounts;
         Bytes filter; /* the inner system call filter, struct sock_filter each; the code does not start without */
         bool read_only; /* Landlock takes every writable place away from the code, not from the compile step */
         bool filter_reports; /* it has refusals told: its listener goes out with COMPILING and STARTED */

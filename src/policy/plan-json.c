@@ -27,6 +27,7 @@ static int add_lists(json_object *object, const Plan *plan) {
         } rows[] = {
                 {"bind_read_only", plan->bind_read_only},
                 {"allowed_paths", plan->allowed_paths},
+                {"mounts", plan->mounts},
                 {"widened", plan->widened},
                 {"warnings", plan->warnings},
         };
@@ -206,6 +207,7 @@ static const JsonField plan_fields[] = {
         {"proc_subset", JSON_STRING, AT(proc_subset), .mandatory = true},
         {"bind_read_only", JSON_STRINGS, AT(plan.bind_read_only), 0, ENTRIES_MAX, .mandatory = true},
         {"allowed_paths", JSON_STRINGS, AT(plan.allowed_paths), 0, ENTRIES_MAX, .mandatory = true},
+        {"mounts", JSON_STRINGS, AT(plan.mounts), 0, ENTRIES_MAX, .mandatory = true}, /* source, target, … */
         {"widened", JSON_STRINGS, AT(plan.widened), 0, ENTRIES_MAX, .mandatory = true},
         {"warnings", JSON_STRINGS, AT(plan.warnings), 0, ENTRIES_MAX, .mandatory = true},
 };

@@ -23,7 +23,7 @@
 
 void plan_clear(Plan *plan) {
         char ***const lists[] = {&plan->compile, &plan->argv, &plan->env, &plan->bind_read_only,
-                &plan->syscalls_allow, &plan->syscalls_deny, &plan->allowed_paths, &plan->widened,
+                &plan->syscalls_allow, &plan->syscalls_deny, &plan->allowed_paths, &plan->mounts, &plan->widened,
                 &plan->warnings};
 
         for (size_t i = 0; i < ELEMENTS(lists); i++)
@@ -263,6 +263,9 @@ int plan_resolve(const Spec *spec, const Store *store, unsigned host_cpus, Plan 
         if (r < 0)
                 return r;
         r = plan_resolve_limits(plan, spec, policy, host_cpus, reterr);
+        if (r != 0)
+                return r;
+        r = plan_resolve_mounts(plan, spec, policy, reterr);
         if (r != 0)
                 return r;
         r = resolve_parts(plan, spec, language, interpreter);

@@ -31,6 +31,7 @@ typedef struct Plan {
         char **syscalls_deny;
         bool syscalls_report; /* the inner filter tells what it refuses */
         char **allowed_paths;
+        char **mounts; /* source, target, source, … : read-only, final; what is there is looked at when it is submitted */
         uint64_t limit[LIMIT_N];
         uint64_t compile_timeout_ms;
         OnOutputLimit on_output_limit;

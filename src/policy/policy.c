@@ -12,6 +12,7 @@
 
 #include "policy/document.h"
 #include "policy/policy.h"
+#include "spec/path.h"
 
 #define COMPILE_TIMEOUT_DEFAULT_MS 20000U
 #define SYSCALLS_MAX 512U
@@ -143,6 +144,7 @@ const char *proc_subset_name(bool pid_only) {
 
 static void policy_clear(Policy *policy) {
         strv_freep(&policy->languages);
+        strv_freep(&policy->mount_prefixes);
         strv_freep(&policy->syscalls_allow);
         strv_freep(&policy->syscalls_deny);
         free(policy->name);
@@ -273,6 +275,33 @@ static int read_syscalls(json_object *object, Policy *policy, JsonError *reterr)
         return fill_list(&policy->syscalls_deny, syscalls_deny);
 }
 
+/* Where the daemon's own sandbox shows it something else than systemd will bind, or where nothing of a host belongs. */
+static int check_mount_prefixes(char **prefixes, JsonError *reterr) {
+        static const char *const never[] = {"/home", "/root", "/run", "/tmp", "/var/tmp", "/proc", "/sys", "/dev", "/boot"};
+
+        for (size_t i = 0; prefixes && prefixes[i]; i++) {
+                own(freep) char *normal = NULL;
+                const char *problem = NULL;
+                char key[48];
+                int r;
+
+                (void) snprintf(key, sizeof key, "mount_prefixes[%zu]", i);
+                r = absolute_path_normalise(prefixes[i], &normal, &problem);
+                if (r == -ENOMEM)
+                        return r;
+                for (size_t k = 0; r >= 0 && k < ELEMENTS(never) && !problem; k++)
+                        if (path_is_under(normal, never[k]) || streq(normal, "/"))
+                                problem = "cannot lie in /home, /root, /run, /tmp, /var/tmp, /proc, /sys, /dev or /boot, nor be /";
+                if (problem) {
+                        json_error_set(reterr, key, "%s", problem);
+                        return -EINVAL;
+                }
+                free(prefixes[i]);
+                prefixes[i] = hand_over(normal);
+        }
+        return 0;
+}
+
 static int read_parts(Raw *raw, JsonError *reterr) {
         static const char *const all_languages[] = {"*", NULL};
         Policy *policy = &raw->policy;
@@ -300,6 +329,9 @@ static int read_parts(Raw *raw, JsonError *reterr) {
         if (r < 0)
                 return r;
         r = fill_list(&policy->languages, all_languages);
+        if (r < 0)
+                return r;
+        r = check_mount_prefixes(policy->mount_prefixes, reterr);
         if (r < 0)
                 return r;
         r = read_syscalls(raw->syscalls, policy, reterr);
@@ -334,6 +366,7 @@ static int read_document(const char *text, size_t size, Raw *raw, JsonError *ret
                 {"languages", JSON_STRINGS, offsetof(Raw, policy.languages), 0, 256},
                 {"syscalls", JSON_OBJECT, offsetof(Raw, syscalls)},
                 {"on_output_limit", JSON_STRING, offsetof(Raw, on_output_limit)},
+                {"mount_prefixes", JSON_STRINGS, offsetof(Raw, policy.mount_prefixes), 0, 64},
                 {"on_memory_warn", JSON_STRING, offsetof(Raw, on_memory_warn)},
                 {"processes", JSON_STRING, offsetof(Raw, processes)},
                 {"writable", JSON_BOOL, offsetof(Raw, writable)},
@@ -440,6 +473,9 @@ static int add_parts(json_object *object, const Policy *policy) {
         if (r < 0)
                 return r;
         r = json_add_string(object, "on_output_limit", on_output_limit_name(policy->on_output_limit));
+        if (r < 0)
+                return r;
+        r = json_add_strings(object, "mount_prefixes", policy->mount_prefixes);
         if (r < 0)
                 return r;
         r = json_add_string(object, "on_memory_warn", on_memory_warn_name(policy->on_memory_warn));

@@ -34,6 +34,7 @@ typedef struct Policy {
         bool read_only;         /* "writable": false: no writable place at all (Landlock) */
         bool egress;            /* "network": "egress": out through the proxy only */
         AuditCode audit_code;
+        char **mount_prefixes;  /* host directories below which a spec may name mounts; none by default */
         bool restricted;        /* needs polkit action use-restricted-policy */
         bool proc_pid_only;     /* ProcSubset=pid instead of all */
         char *source_path;

@@ -297,7 +297,9 @@ static int take_order(Runner *runner, const Message *message) {
         if (r < 0)
                 return report_failed(runner, FAILED_ORDER, r, "cannot read the work order");
 
-        r = workspace_write_files(runner->scratch, order->files, order->n_files, &complaint);
+        r = workspace_check_mounts(runner->root, order->mounts, order->n_mounts, &complaint);
+        if (r == 0)
+                r = workspace_write_files(runner->scratch, order->files, order->n_files, &complaint);
         for (char **path = order->make_directories; r == 0 && path && *path; path++)
                 r = workspace_make_directory(runner->root, *path, &complaint);
         if (r == 0 && order->stdin_data.size > 0)

@@ -168,6 +168,20 @@ int workspace_make_directory(int root, const char *path, Complaint *reterr) {
         return 0;
 }
 
+int workspace_check_mounts(int root, const OrderMount *mounts, size_t n_mounts, Complaint *reterr) {
+        for (size_t i = 0; i < n_mounts; i++) {
+                struct stat info;
+
+                if (fstatat(root, mounts[i].target + strspn(mounts[i].target, "/"), &info, AT_SYMLINK_NOFOLLOW) < 0)
+                        return complain(reterr, -errno, "cannot look at the mount %s: %s", mounts[i].target,
+                                strerror(errno));
+                if (info.st_dev != mounts[i].device || info.st_ino != mounts[i].inode)
+                        return complain(reterr, -ESTALE, "the source of the mount %s was exchanged while it was mounted",
+                                mounts[i].target);
+        }
+        return 0;
+}
+
 int workspace_stdin(int scratch, const Bytes *data, int *ret_fd, Complaint *reterr) {
         own(close_fdp) int fd = -1, again = -1;
         char path[64];

@@ -22,4 +22,7 @@ int workspace_write_files(int scratch, const OrderFile *files, size_t n_files, C
 /* path is absolute, as the code sees it: links of the skeleton are followed, but never out of root. */
 int workspace_make_directory(int root, const char *path, Complaint *reterr);
 /* A read-only descriptor of a file without a name that holds data, at position 0. */
+/* Is what systemd mounted what the daemon looked at? -ESTALE: somebody exchanged it in between. */
+int workspace_check_mounts(int root, const OrderMount *mounts, size_t n_mounts, Complaint *reterr);
+
 int workspace_stdin(int scratch, const Bytes *data, int *ret_fd, Complaint *reterr);

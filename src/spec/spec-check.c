@@ -197,7 +197,6 @@ static const struct NotBuilt {
         {"network", NOT_BUILT_TEXT, offsetof(Spec, network), "deny"},
         {"egress_allow", NOT_BUILT_LIST, offsetof(Spec, egress_allow)},
         {"handles", NOT_BUILT_LIST, offsetof(Spec, handles)},
-        {"mounts", NOT_BUILT_ARRAY, offsetof(Spec, mounts)},
         {"artifacts", NOT_BUILT_LIST, offsetof(Spec, artifacts)},
         {"report", NOT_BUILT_TEXT, offsetof(Spec, report), "report.json"},
         {"image", NOT_BUILT_TEXT, offsetof(Spec, image), "host"},

@@ -47,9 +47,17 @@ static int add_slice(const char *name, const Plan *plan, const UnitDescription *
         return property_add_string(ret, name, description->slice);
 }
 
+static int strv_add_pair(char ***list, const char *source, const char *target) {
+        int r = strv_append(list, source);
+
+        return r < 0 ? r : strv_append(list, target);
+}
+
 static int add_tmpfs(const char *name, const Plan *plan, const UnitDescription *description, Properties *ret) {
         own(freep) char *scratch = NULL, *shm = NULL;
+        own(strv_freep) char **list = NULL;
         uint64_t mb = plan->limit[LIMIT_DISK_MB];
+        int r;
 
         if (asprintf(&scratch, "size=%" PRIu64 "M,nr_inodes=%" PRIu64 ",mode=1777", mb, mb * INODES_PER_MIB) < 0)
                 return -ENOMEM;
@@ -57,15 +65,22 @@ static int add_tmpfs(const char *name, const Plan *plan, const UnitDescription *
                     mb * INODES_PER_MIB) < 0)
                 return -ENOMEM;
 
+        r = strv_add_pair(&list, "/scratch", scratch);
+        if (r >= 0)
+                r = strv_add_pair(&list, "/dev/shm", shm);
+        if (r >= 0)
+                r = strv_add_pair(&list, "/run", "ro,size=64K,nr_inodes=64");
+        /* Mount points below /data are made in this one, not in the skeleton. */
+        for (size_t i = 0; plan->mounts && plan->mounts[i] && r >= 0; i += 2)
+                if (starts_with(plan->mounts[i + 1], "/data/")) {
+                        r = strv_add_pair(&list, "/data", "ro,size=64K,nr_inodes=256");
+                        break;
+                }
+        if (r < 0)
+                return r;
+
         /* PrivateDevices= binds the host's /dev/shm, a channel between executions; /run would be unlimited. */
-        return property_add_list(ret, name, PROPERTY_PAIRS, false,
-                (char *const[]) {"/scratch", scratch, "/dev/shm", shm, "/run", "ro,size=64K,nr_inodes=64", NULL});
-}
-
-static int strv_add_pair(char ***list, const char *source, const char *target) {
-        int r = strv_append(list, source);
-
-        return r < 0 ? r : strv_append(list, target);
+        return property_add_list(ret, name, PROPERTY_PAIRS, false, list);
 }
 
 /* What programs die without; a leading "-": ignored where the host has no such file. */
@@ -92,6 +107,8 @@ static int add_binds(const char *name, const Plan *plan, const UnitDescription *
                         return -ENOMEM;
                 r = strv_add_pair(&list, source, plan->bind_read_only[i]);
         }
+        for (size_t i = 0; plan->mounts && plan->mounts[i] && r >= 0; i += 2)
+                r = strv_add_pair(&list, plan->mounts[i], plan->mounts[i + 1]);
         if (r < 0)
                 return r;
 

@@ -32,6 +32,8 @@ static char *argv[] = {S("/usr/bin/python3"), S(""), S("größe"), NULL};
 static char *env[] = {S("PATH=/usr/bin"), S("A="), NULL};
 static char *make_directories[] = {S("/tmp/output"), NULL};
 
+static OrderMount mounts[] = {{(char *) "/data", 7, UINT64_C(1) << 40}};
+
 static Order whole(void) {
         return (Order){
                 .compile = compile,
@@ -44,6 +46,11 @@ static Order whole(void) {
                 .stdin_data = {S("in\0put"), 6},
                 .rlimits = rlimits,
                 .n_rlimits = ELEMENTS(rlimits),
+                .mounts = mounts,
+                .n_mounts = ELEMENTS(mounts),
+                .filter = {S("filter\0!"), 8},
+                .filter_reports = true,
+                .read_only = true,
                 .deadline_ms = 12345,
         };
 }
@@ -100,10 +107,17 @@ Test(order, round_trip) {
         cr_expect_eq(read.rlimits[0].hard, UINT64_MAX);
         cr_expect_eq(read.rlimits[1].soft, 1024);
         cr_expect_eq(read.deadline_ms, 12345);
+        cr_assert_eq(read.n_mounts, 1);
+        cr_expect_str_eq(read.mounts[0].target, "/data");
+        cr_expect_eq(read.mounts[0].device, 7);
+        cr_expect_eq(read.mounts[0].inode, UINT64_C(1) << 40);
+        cr_expect(read.filter_reports && read.read_only);
+        cr_assert_eq(read.filter.size, 8);
 
         /* the command line outlives the bulk */
         order_release_bulk(&read);
         cr_expect_eq(read.n_files, 0);
+        cr_expect_eq(memcmp(read.filter.data, "filter\0!", 8), 0, "the filter outlives the bulk too");
         cr_expect_eq(read.stdin_data.size, 0);
         cr_expect_null(read.mapping);
         expect_list(read.argv, order.argv);

@@ -94,7 +94,7 @@ Test(policy, refuses) {
                 {"{\"name\":\"p\",\"compile_timeout_ms\":0}", "compile_timeout_ms", "from 1 to 300000 (ms)",
                         1},
                 {"{\"name\":\"p\",\n\"name\":\"p\"}", "name", "stands twice", 2},
-                {"{\"name\":\"p\",\"mount_prefixes\":[]}", "mount_prefixes", "is not a known key", 1},
+                {"{\"name\":\"p\",\"mount_prefix\":[]}", "mount_prefix", "is not a known key", 1},
         };
 
         for (size_t i = 0; i < ELEMENTS(rows); i++) {

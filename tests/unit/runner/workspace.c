@@ -136,3 +136,26 @@ Test(workspace, stdin_file) {
         bytes_clear(&text);
         (void) close(fd);
 }
+
+/* What is mounted must be what was looked at. */
+Test(workspace, mounts_are_checked) {
+        char path[64];
+        OrderMount mount = {.target = (char *) "/scratch"};
+        Complaint complaint;
+        struct stat info;
+        int place;
+
+        stage_root(path);
+        place = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        cr_assert_eq(fstatat(place, "scratch", &info, 0), 0);
+        mount.device = info.st_dev;
+        mount.inode = info.st_ino;
+        cr_expect_eq(workspace_check_mounts(place, &mount, 1, &complaint), 0);
+        mount.inode++;
+        cr_expect_eq(workspace_check_mounts(place, &mount, 1, &complaint), -ESTALE);
+        cr_expect(strstr(complaint.text, "/scratch"), "%s", complaint.text);
+        mount.target = (char *) "/gone";
+        cr_expect_eq(workspace_check_mounts(place, &mount, 1, &complaint), -ENOENT);
+        (void) close(place);
+        stage_remove(path);
+}

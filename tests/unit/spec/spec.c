@@ -166,7 +166,6 @@ Test(spec, not_supported) {
                 {"{" CODE ",\"network\":\"allowlist\"}", "network"},
                 {"{" CODE ",\"egress_allow\":[\"pypi.org:443\"]}", "egress_allow"},
                 {"{" CODE ",\"handles\":[\"docs.read\"]}", "handles"},
-                {"{" CODE ",\"mounts\":[{\"source\":\"/srv/data\",\"target\":\"/data\"}]}", "mounts"},
                 {"{" CODE ",\"artifacts\":[\"*.png\"]}", "artifacts"},
                 {"{" CODE ",\"report\":\"out.json\"}", "report"},
                 {"{" CODE ",\"image\":\"debian\"}", "image"},
