@@ -200,6 +200,8 @@ static int take_listener(Execution *execution, Message *message) {
 
         if (message->n_fds == 0)
                 return execution->plan->syscalls_report ? -EBADMSG : 0;
+        if (!execution->plan->syscalls_report)
+                return -EBADMSG;
         fd = message->fds[0];
         message->n_fds = 0;
         if (!execution->is_canary) {

@@ -99,11 +99,11 @@ static void type_zero(FakeUnit *unit) {
 }
 
 static void body_too_short(FakeUnit *unit) {
-        send_header(unit, (Packet){HEAD(MESSAGE_STARTED), .body_size = 8}, 7);
+        send_header(unit, (Packet){HEAD(MESSAGE_STARTED), .body_size = 16}, 15);
 }
 
 static void body_too_long(FakeUnit *unit) {
-        send_header(unit, (Packet){HEAD(MESSAGE_STARTED), .body_size = 9}, 9);
+        send_header(unit, (Packet){HEAD(MESSAGE_STARTED), .body_size = 17}, 17);
 }
 
 static void trailing_bytes(FakeUnit *unit) {
@@ -163,9 +163,9 @@ static void many_descriptors(FakeUnit *unit) {
 }
 
 static void descriptors_with_started(FakeUnit *unit) {
-        Packet packet = {HEAD(MESSAGE_STARTED), .body_size = 8};
+        Packet packet = {HEAD(MESSAGE_STARTED), .body_size = 16};
 
-        send_packet(unit, &packet, HEADER + 8, (int[]){unit->scratch, unit->out}, 2);
+        send_packet(unit, &packet, HEADER + 16, (int[]){unit->scratch, unit->out}, 2);
 }
 
 static void descriptors_alone(FakeUnit *unit) {
@@ -183,6 +183,7 @@ static void say(FakeUnit *unit, MessageType type) {
         switch (type) {
         case MESSAGE_HELLO:
         case MESSAGE_DONE:
+        case MESSAGE_DUMP:
                 runner_send(unit, type, NULL, 0, NULL, 0);
                 return;
         case MESSAGE_PREPARE:

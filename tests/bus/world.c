@@ -69,8 +69,8 @@ unsigned world_count_descriptors(void) {
 /* ---- policies ---- */
 
 static const char *const policies[] = {
-        "{\"name\":\"default\",\"syscalls\":{\"allow\":[\"@system-service\"]}}",
-        "{\"name\":\"special\",\"restricted\":true}",
+        "{\"name\":\"default\",\"syscalls\":{\"allow\":[\"@system-service\"],\"report\":false}}",
+        "{\"name\":\"special\",\"restricted\":true,\"syscalls\":{\"report\":false}}",
 };
 static const char *const languages[] = {
         "{\"name\":\"sh\",\"interpreters\":[\"/bin/"

@@ -12,7 +12,7 @@
 
 static inline Store *fixture_store(void) {
         static const char *const policies[] = {
-                "{\"name\":\"default\",\"syscalls\":{\"allow\":[\"@system-service\",\"seccomp\"],"
+                "{\"name\":\"default\",\"syscalls\":{\"report\":false,\"allow\":[\"@system-service\",\"seccomp\"],"
                 "\"deny\":[\"@keyring\",\"ptrace\"]}}",
                 "{\"name\":\"quiet\",\"audit_code\":\"hash\",\"proc_subset\":\"pid\",\"restricted\":true,"
                 "\"default\":{\"memory_mb\":64}}",

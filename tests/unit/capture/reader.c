@@ -58,7 +58,7 @@ Test(reader, to_every_sink) {
         own(reader_freep) Reader *reader = NULL;
         Tally tallies[READER_SINKS_MAX] = {}, spare = {.sink.take = tally_take};
 
-        cr_assert_eq(reader_new(event, out, /* ceiling= */ 0, NULL, NULL, &reader), 0);
+        cr_assert_eq(reader_new(event, out, /* ceiling= */ UINT64_MAX, NULL, NULL, &reader), 0);
         for (size_t i = 0; i < READER_SINKS_MAX; i++) {
                 tallies[i].sink.take = tally_take;
                 cr_assert_eq(reader_add_sink(reader, &tallies[i].sink), 0);
@@ -82,7 +82,7 @@ static void drain(bool closed) {
         Tally tally = {.sink.take = tally_take};
         static char block[60000];
 
-        cr_assert_eq(reader_new(event, out, 0, NULL, NULL, &reader), 0);
+        cr_assert_eq(reader_new(event, out, UINT64_MAX, NULL, NULL, &reader), 0);
         cr_assert_eq(reader_add_sink(reader, &tally.sink), 0);
         cr_assert_eq(write(in, block, sizeof block), (ssize_t) sizeof block);
         if (closed) {
@@ -108,7 +108,7 @@ Test(reader, drained_at_end_of_file) {
 Test(reader, end_of_file) {
         own(reader_freep) Reader *reader = NULL;
 
-        cr_assert_eq(reader_new(event, out, 0, NULL, NULL, &reader), 0);
+        cr_assert_eq(reader_new(event, out, UINT64_MAX, NULL, NULL, &reader), 0);
         close(in);
         in = -1;
         turn();
@@ -135,7 +135,7 @@ Test(reader, drained_while_it_is_filled) {
         own(reader_freep) Reader *reader = NULL;
         Sink sink = {.take = take_and_write};
 
-        cr_assert_eq(reader_new(event, out, 0, NULL, NULL, &reader), 0);
+        cr_assert_eq(reader_new(event, out, UINT64_MAX, NULL, NULL, &reader), 0);
         cr_assert_eq(reader_add_sink(reader, &sink), 0);
         cr_assert_eq(write(in, "0123456789", 10), 10);
         reader_drain(reader);
@@ -153,7 +153,7 @@ Test(reader, a_flood_delays_only_itself) {
         Reader *reader;
         pthread_t thread;
 
-        cr_assert_eq(reader_new(event, out, 0, NULL, NULL, &reader), 0);
+        cr_assert_eq(reader_new(event, out, UINT64_MAX, NULL, NULL, &reader), 0);
         flooding = true;
         cr_assert_eq(pthread_create(&thread, NULL, flood, NULL), 0);
         cr_assert_geq(
@@ -208,7 +208,7 @@ Test(reader, descriptor) {
         Reader *reader;
         int other;
 
-        cr_assert_eq(reader_new(event, out, 0, NULL, NULL, &reader), 0);
+        cr_assert_eq(reader_new(event, out, UINT64_MAX, NULL, NULL, &reader), 0);
         cr_expect(fcntl(out, F_GETFL) & O_NONBLOCK);
         reader_free(reader);
         cr_expect_eq(fcntl(out, F_GETFD), -1);
@@ -216,7 +216,7 @@ Test(reader, descriptor) {
 
         /* A descriptor that no loop can watch: refused, and closed. */
         other = open("/dev/null", O_RDONLY | O_CLOEXEC);
-        if (reader_new(event, other, 0, NULL, NULL, &reader) >= 0)
+        if (reader_new(event, other, UINT64_MAX, NULL, NULL, &reader) >= 0)
                 reader_free(reader);
         cr_expect_eq(fcntl(other, F_GETFD), -1);
         other = open("/proc/self/status", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -230,7 +230,7 @@ Test(reader, drain_without_a_pipe) {
 
         cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets), 0);
         cr_assert_eq(write(sockets[1], "abc", 3), 3);
-        cr_assert_eq(reader_new(event, sockets[0], 0, NULL, NULL, &reader), 0);
+        cr_assert_eq(reader_new(event, sockets[0], UINT64_MAX, NULL, NULL, &reader), 0);
         reader_drain(reader);
         cr_expect_eq(reader_produced(reader), 3);
         close(sockets[1]);

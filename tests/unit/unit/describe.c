@@ -145,6 +145,25 @@ Test(describe, system_calls) {
                 "{\"type\":\"(bas)\",\"data\":[false,[\"@keyring\",\"ptrace\"]]}]");
 }
 
+/* With reporting the exact list is the inner filter's: the outer one holds what no policy could allow. */
+Test(describe, system_calls_reported) {
+        own(properties_clear) Properties properties = {};
+        own(json_freep) json_object *document = NULL;
+        own(spec_freep) Spec *asked = NULL;
+        own(plan_freep) Plan *plan = NULL;
+        const UnitDescription description = {.id = "x", .slice = "unitcell-u1.slice", .manager_version = 252, .control = -1};
+        json_object *filter;
+
+        fixture_plan(spec, &asked, &plan);
+        plan->syscalls_report = true;
+        cr_assert_eq(unit_describe(plan, &description, &properties), 0);
+        cr_assert_eq(properties_to_json(&properties, &document), 0);
+        cr_assert(json_object_object_get_ex(document, "SystemCallFilter", &filter));
+        cr_expect_str_eq(json_object_to_json_string_ext(filter, JSON_C_TO_STRING_PLAIN),
+                "{\"type\":\"(bas)\",\"data\":[false,[\"@clock\",\"@cpu-emulation\",\"@module\",\"@obsolete\","
+                "\"@raw-io\",\"@reboot\",\"@swap\"]]}");
+}
+
 Test(describe, newer_systemd) {
         static const struct {
                 const char *name;
