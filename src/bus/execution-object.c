@@ -195,25 +195,14 @@ static void properties_get_all(Request *request) {
                 request->answered = true;
 }
 
-static int begin(sd_bus_message *message, Face *face, RequestStep step) {
-        Request *request;
-        int r;
-
-        r = request_new(face, message, &request);
-        if (r < 0)
-                return r;
-        request_identify(request, step);
-        return 1;
-}
-
 /* ---- the object ---- */
 
 static int on_get_result(sd_bus_message *message, void *userdata, sd_bus_error *ret_error) {
-        return begin(message, userdata, get_result);
+        return request_begin(userdata, message, get_result);
 }
 
 static int on_cancel(sd_bus_message *message, void *userdata, sd_bus_error *ret_error) {
-        return begin(message, userdata, cancel);
+        return request_begin(userdata, message, cancel);
 }
 
 /* Before any vtable: reading properties asks first. */
@@ -224,10 +213,10 @@ static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *ret
                 return 0;
         if (sd_bus_message_is_method_call(message, PROPERTIES, "Get") &&
                 streq(sd_bus_message_get_signature(message, /* complete= */ 1), "ss"))
-                return begin(message, userdata, properties_get);
+                return request_begin(userdata, message, properties_get);
         if (sd_bus_message_is_method_call(message, PROPERTIES, "GetAll") &&
                 streq(sd_bus_message_get_signature(message, /* complete= */ 1), "s"))
-                return begin(message, userdata, properties_get_all);
+                return request_begin(userdata, message, properties_get_all);
         return 0;
 }
 

@@ -352,20 +352,9 @@ static void reload(Request *request) {
 
 /* ---- the object ---- */
 
-static int begin(sd_bus_message *message, Face *face, RequestStep step) {
-        Request *request;
-        int r;
-
-        r = request_new(face, message, &request);
-        if (r < 0)
-                return r;
-        request_identify(request, step);
-        return 1;
-}
-
 #define HANDLER(name, step)                                                                   \
         static int name(sd_bus_message *message, void *userdata, sd_bus_error *ret_error) {   \
-                return begin(message, userdata, step);                                        \
+                return request_begin(userdata, message, step);                                        \
         }
 
 HANDLER(on_execute, submit_identified)

@@ -201,3 +201,14 @@ void request_identify(Request *request, RequestStep step) {
         }
         owned = NULL;
 }
+
+int request_begin(Face *face, sd_bus_message *message, RequestStep step) {
+        Request *request;
+        int r;
+
+        r = request_new(face, message, &request);
+        if (r < 0)
+                return r;
+        request_identify(request, step);
+        return 1;
+}

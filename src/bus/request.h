@@ -49,5 +49,8 @@ void request_fail(Request *request, const char *name, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
 void request_fail_errno(Request *request, int error);
 
+/* What a handler does: a request for message, and on with step once it is known who asks. */
+int request_begin(struct Face *face, sd_bus_message *message, RequestStep step);
+
 /* Fills caller, then goes on. Takes the request over. */
 void request_identify(Request *request, RequestStep step);
