@@ -78,6 +78,16 @@ static int on_languages(sd_bus_message *message, void *userdata, sd_bus_error *r
                 "exists\"}]");
 }
 
+static int on_get_policy(sd_bus_message *message, void *userdata, sd_bus_error *ret_error) {
+        return sd_bus_reply_method_return(message, "s", "{\"name\":\"small\"}");
+}
+
+static int on_reload(sd_bus_message *message, void *userdata, sd_bus_error *ret_error) {
+        if (script.error)
+                return sd_bus_error_set(ret_error, script.error, "no");
+        return sd_bus_reply_method_return(message, NULL);
+}
+
 static int on_get_execution(sd_bus_message *message, void *userdata, sd_bus_error *ret_error) {
         return sd_bus_reply_method_return(message, "o", UNITCELL_EXECUTION_PATH "/0123");
 }
@@ -110,6 +120,8 @@ static const sd_bus_vtable manager[] = {
         SD_BUS_METHOD("Submit", "sa{sh}", "o", on_submit, 0),
         SD_BUS_METHOD("Explain", "s", "s", on_explain, 0),
         SD_BUS_METHOD("ListLanguages", NULL, "s", on_languages, 0),
+        SD_BUS_METHOD("GetPolicy", "s", "s", on_get_policy, 0),
+        SD_BUS_METHOD("Reload", NULL, NULL, on_reload, 0),
         SD_BUS_METHOD("GetExecution", "s", "o", on_get_execution, 0),
         SD_BUS_VTABLE_END,
 };
@@ -346,7 +358,13 @@ Test(program, wrong_words) {
                 {{"run", "--env", "A", "a.py"}},
                 {{"cancel"}},
                 {{"languages", "x"}},
-                {{"policies", "a", "b"}},
+                {{"policies", "a"}},
+                {{"policy"}},
+                {{"policy", "check"}},
+                {{"policy", "show", "a", "b"}},
+                {{"policy", "look", "a"}},
+                {{"policy", "check", "--as", "x", "a"}},
+                {{"reload", "x"}},
                 {{"nothing"}},
                 {{"explain", "--quiet", "a.py"}},
                 {{"run", "-lpython", "\xff", "\xff"}},
@@ -395,6 +413,20 @@ Test(program, explains_and_lists) {
                 "odd     .odd.py   no                      none of it exists\n",
                 "");
         cr_expect_eq(script.submits, 0);
+}
+
+Test(program, policies) {
+        expect_run("", WORDS("policy", "show", "small"), 0, "{\n  \"name\": \"small\"\n}\n", "");
+        expect_run("", WORDS("policy", "show", "--json", "small"), 0, "{\"name\":\"small\"}\n", "");
+        expect_run("", WORDS("policy", "--json", "show", "small"), 0, "{\"name\":\"small\"}\n", "");
+        expect_run("", WORDS("policy", "check", "/nonexistent"), 1,
+                "/nonexistent: cannot be read: No such file or directory\n", "");
+}
+
+Test(program, reload) {
+        expect_run("", WORDS("reload"), 0, "", "");
+        script.error = ERROR_ACCESS_DENIED;
+        expect_run("", WORDS("reload"), 125, "", "unitcell: AccessDenied: no\n");
 }
 
 Test(program, cancel) {
