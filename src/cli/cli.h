@@ -24,7 +24,8 @@ typedef struct Verb {
         int (*run)(const struct Verb *verb, int argc, char **argv); /* an exit status */
 } Verb;
 
-extern const Verb verb_run, verb_explain, verb_languages, verb_policies, verb_policy, verb_cancel, verb_reload;
+extern const Verb verb_run, verb_explain, verb_languages, verb_policies, verb_policy, verb_cancel, verb_reload,
+        verb_doctor;
 
 /* What stands after the options. dashes: "--" stood before it. */
 typedef struct Operands {

@@ -16,7 +16,7 @@
 #include "cli/table.h"
 
 static const Verb *const verbs[] = {&verb_run, &verb_explain, &verb_languages, &verb_policies, &verb_policy,
-        &verb_cancel, &verb_reload};
+        &verb_cancel, &verb_reload, &verb_doctor};
 
 static void print_line(const char *format, va_list arguments) __attribute__((format(printf, 1, 0)));
 

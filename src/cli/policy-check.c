@@ -41,8 +41,8 @@ static int read_document(const char *text, size_t size, const char *path, bool l
         own(policy_freep) Policy *policy = NULL;
         own(language_freep) Language *read = NULL;
 
-        return language ? language_read(text, size, path, &read, reterr) :
-                          policy_read(text, size, path, &policy, reterr);
+        return language ? language_read(text, size, path, &read, reterr)
+                        : policy_read(text, size, path, &policy, reterr);
 }
 
 int file_check(const char *path, CheckKind kind, FileCheck *ret) {
@@ -100,8 +100,8 @@ static int file_to_json(const FileCheck *check, json_object **ret) {
         if (r >= 0)
                 r = json_add_bool(object, "ok", check->ok);
         if (r >= 0)
-                r = error->line > 0 ? json_add_u64(object, "line", error->line) :
-                                      json_add_string(object, "line", NULL);
+                r = error->line > 0 ? json_add_u64(object, "line", error->line)
+                                    : json_add_string(object, "line", NULL);
         if (r >= 0)
                 r = json_add_string(object, "key", error->key[0] ? error->key : NULL);
         if (r >= 0)

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * A policy or language file, looked at with the reader that the daemon uses, before it is put where the daemon
- * reads it. What the file says of the host (an interpreter that is not there) is not looked at: it may be meant
- * for another one.
+ * A policy or language file, looked at with the reader that the daemon uses, before it is put where the
+ * daemon reads it. What the file says of the host (an interpreter that is not there) is not looked at: it
+ * may be meant for another one.
  */
 
 #include <stdbool.h>

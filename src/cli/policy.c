@@ -163,7 +163,8 @@ const Verb verb_policy = {
         .synopsis = "check [--json] [--as KIND] FILE…\nshow [--json] NAME",
         .summary = "Check policy and language files, or show a policy with every value filled",
         .lists = (const OptionList *const[]){&option_list, NULL},
-        .details = "\"check\" reads files as the daemon would, and needs no daemon. A file in a directory called\n"
+        .details = "\"check\" reads files as the daemon would, and needs no daemon. A file in a directory "
+                   "called\n"
                    "languages is a language, any other a policy. Exit status 1: one of them is wrong.\n",
         .run = run_policy,
 };

@@ -23,6 +23,7 @@
 #include "base/json.h"
 #include "base/own.h"
 #include "bus/names.h"
+#include "cli/doctor-probes.h"
 
 #define PATIENCE_USEC UINT64_C(20000000)
 
@@ -365,6 +366,7 @@ Test(program, wrong_words) {
                 {{"policy", "look", "a"}},
                 {{"policy", "check", "--as", "x", "a"}},
                 {{"reload", "x"}},
+                {{"doctor", "x"}},
                 {{"nothing"}},
                 {{"explain", "--quiet", "a.py"}},
                 {{"run", "-lpython", "\xff", "\xff"}},
@@ -427,6 +429,45 @@ Test(program, reload) {
         expect_run("", WORDS("reload"), 0, "", "");
         script.error = ERROR_ACCESS_DENIED;
         expect_run("", WORDS("reload"), 125, "", "unitcell: AccessDenied: no\n");
+}
+
+/* It says so in one row, and sends nothing hostile. */
+Test(program, doctor_of_a_user_who_may_not) {
+        own(program_clear) Program program;
+
+        script.error = ERROR_ACCESS_DENIED;
+        program_start(&program, "", WORDS("doctor"));
+        program_end(&program);
+        cr_expect_eq(program.status, 1);
+        cr_expect_eq(script.submits, 1);
+        cr_expect(strstr(program.stdout_bytes.data, "AccessDenied: memory_mb"), "%s", program.stdout_bytes.data);
+        cr_expect(strstr(program.stdout_bytes.data, "not tried: nothing runs"));
+}
+
+/* All that is hostile is sent, and the neighbour is canceled at the end; what is told is judged. */
+Test(program, doctor_takes_the_whole_course) {
+        own(program_clear) Program program;
+
+        script.result = "{\"status\":\"success\",\"stdout\":\"\",\"enforced\":{\"missing_controllers\":"
+                        "[\"pids\"]}}";
+        program_start(&program, "", WORDS("doctor", "--json"));
+        program_end(&program);
+        cr_expect_eq(program.status, 1);
+        cr_expect_eq(script.submits, doctor_n_probes - 1, "%u: no fork bomb without the pids controller",
+                script.submits);
+        cr_expect_eq(script.cancels, 1);
+        cr_expect(strstr(program.stdout_bytes.data,
+                          "\"name\":\"fork-bomb\",\"proves\":\"TasksMax=\",\"passed\":false,"
+                          "\"found\":\"not tried: there is no pids controller to bound it\""),
+                "%s", program.stdout_bytes.data);
+        cr_expect(strstr(program.stdout_bytes.data, "\"name\":\"left-over-daemon\""));
+}
+
+Test(program, doctor_without_a_service) {
+        cr_assert_geq(sd_bus_release_name(service, UNITCELL_NAME), 0);
+        expect_run("", WORDS("doctor"), 125, "",
+                "unitcell: ServiceUnknown: The name org.unitcell1 was not provided by any .service files: is "
+                "unitcelld.service running?\n");
 }
 
 Test(program, cancel) {
