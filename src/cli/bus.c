@@ -87,3 +87,12 @@ int bus_ask(sd_bus *bus, const char *member, const char *types, const char *argu
         }
         return r < 0 ? complain_errno(r, "The answer cannot be read") : 0;
 }
+
+int bus_tell(sd_bus *bus, const char *member) {
+        own(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+        own(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        int r;
+
+        r = ask(bus, member, /* types= */ NULL, /* argument= */ NULL, &error, &reply);
+        return r < 0 ? bus_complain(&error) : 0;
+}

@@ -16,6 +16,9 @@ int bus_open(sd_bus **ret);
 /* A method of the Manager that takes texts and answers one; 0 with a new string, or an exit status. */
 int bus_ask(sd_bus *bus, const char *member, const char *types, const char *argument, char **ret);
 
+/* One without arguments, whose answer says nothing but that it is done; an exit status. */
+int bus_tell(sd_bus *bus, const char *member);
+
 /* "unitcell: NoSuchPolicy: There is no policy …"; returns EXIT_OURS. */
 int bus_complain(const sd_bus_error *error);
 

@@ -9,6 +9,7 @@
 
 /* Beside those of a finished execution, which spec/result.h's status_table has. */
 enum {
+        EXIT_FAILED = 1, /* what was looked at is not as it should be */
         EXIT_USAGE = 2,
         EXIT_OURS = 125, /* refused, or our own trouble */
         EXIT_CANCELED = 130,
@@ -23,7 +24,8 @@ typedef struct Verb {
         int (*run)(const struct Verb *verb, int argc, char **argv); /* an exit status */
 } Verb;
 
-extern const Verb verb_run, verb_explain, verb_languages, verb_policies, verb_cancel;
+extern const Verb verb_run, verb_explain, verb_languages, verb_policies, verb_policy, verb_cancel, verb_reload,
+        verb_doctor;
 
 /* What stands after the options. dashes: "--" stood before it. */
 typedef struct Operands {
@@ -56,3 +58,5 @@ int complain_errno(int error, const char *what);
 
 /* Writes the whole; an exit status. */
 int write_out(const char *data, size_t size);
+/* And a newline. */
+int write_line(const char *text);

@@ -88,26 +88,8 @@ static int print_table(const char *text, const char *const *headings, size_t n,
         return write_out("", 0);
 }
 
-static int print_json(const char *text) {
-        int r = write_out(text, strlen(text));
-
-        return r == 0 ? write_out("\n", 1) : r;
-}
-
-static int print_policy(const char *text) {
-        own(json_freep) json_object *policy = NULL;
-        own(freep) char *pretty = NULL;
-        int r;
-
-        r = document_parse(text, &policy);
-        if (r >= 0)
-                r = json_to_text(policy, /* pretty= */ true, &pretty);
-        return r < 0 ? complain_errno(r, "The policy cannot be shown") : print_json(pretty);
-}
-
-static int run_languages(const Verb *verb, int argc, char **argv) {
-        static const char *const headings[] = {
-                "NAME", "SUFFIXES", "AVAILABLE", "DESCRIPTION", "INTERPRETER OR REASON"};
+static int run_list(const Verb *verb, int argc, char **argv, const char *member, const char *const *headings,
+        size_t n, int (*add)(Table *table, json_object *row)) {
         own(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
         own(freep) char *text = NULL;
         Operands operands;
@@ -123,37 +105,23 @@ static int run_languages(const Verb *verb, int argc, char **argv) {
 
         r = bus_open(&bus);
         if (r == 0)
-                r = bus_ask(bus, "ListLanguages", /* types= */ NULL, /* argument= */ NULL, &text);
+                r = bus_ask(bus, member, /* types= */ NULL, /* argument= */ NULL, &text);
         if (r != 0)
                 return r;
-        return json ? print_json(text) : print_table(text, headings, ELEMENTS(headings), add_language);
+        return json ? write_line(text) : print_table(text, headings, n, add);
+}
+
+static int run_languages(const Verb *verb, int argc, char **argv) {
+        static const char *const headings[] = {
+                "NAME", "SUFFIXES", "AVAILABLE", "DESCRIPTION", "INTERPRETER OR REASON"};
+
+        return run_list(verb, argc, argv, "ListLanguages", headings, ELEMENTS(headings), add_language);
 }
 
 static int run_policies(const Verb *verb, int argc, char **argv) {
         static const char *const headings[] = {"NAME", "RESTRICTED", "LANGUAGES", "DESCRIPTION", "FILE"};
-        own(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
-        own(freep) char *text = NULL;
-        const char *name;
-        Operands operands;
-        VerbAnswer answer;
-        bool json;
-        int r;
 
-        answer = verb_read_json(verb, argc, argv, &json, &operands);
-        if (answer != VERB_GO_ON)
-                return answer == VERB_DONE ? 0 : EXIT_USAGE;
-        if (operands.n > 1)
-                return complain_usage(verb, "\"%s\" is one word too many", operands.list[1]);
-        name = operands.n > 0 ? operands.list[0] : NULL;
-
-        r = bus_open(&bus);
-        if (r == 0)
-                r = bus_ask(bus, name ? "GetPolicy" : "ListPolicies", name ? "s" : NULL, name, &text);
-        if (r != 0)
-                return r;
-        if (json)
-                return print_json(text);
-        return name ? print_policy(text) : print_table(text, headings, ELEMENTS(headings), add_policy);
+        return run_list(verb, argc, argv, "ListPolicies", headings, ELEMENTS(headings), add_policy);
 }
 
 const Verb verb_languages = {
@@ -166,8 +134,8 @@ const Verb verb_languages = {
 
 const Verb verb_policies = {
         .name = "policies",
-        .synopsis = "[--json] [NAME]",
-        .summary = "List the policies, or show one with every value filled",
+        .synopsis = "[--json]",
+        .summary = "List the policies that loaded",
         .lists = (const OptionList *const[]){&option_list, NULL},
         .run = run_policies,
 };

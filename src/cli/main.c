@@ -15,7 +15,8 @@
 #include "cli/cli.h"
 #include "cli/table.h"
 
-static const Verb *const verbs[] = {&verb_run, &verb_explain, &verb_languages, &verb_policies, &verb_cancel};
+static const Verb *const verbs[] = {&verb_run, &verb_explain, &verb_languages, &verb_policies, &verb_policy,
+        &verb_cancel, &verb_reload, &verb_doctor};
 
 static void print_line(const char *format, va_list arguments) __attribute__((format(printf, 1, 0)));
 
@@ -59,6 +60,12 @@ int write_out(const char *data, size_t size) {
         if (fflush(stdout) == 0 && !ferror(stdout))
                 return 0;
         return complain_errno(errno > 0 ? -errno : -EIO, "stdout cannot be written");
+}
+
+int write_line(const char *text) {
+        int r = write_out(text, strlen(text));
+
+        return r == 0 ? write_out("\n", 1) : r;
 }
 
 /* ---- help ---- */

@@ -23,6 +23,7 @@
 #include "base/json.h"
 #include "base/own.h"
 #include "bus/names.h"
+#include "cli/doctor-probes.h"
 
 #define PATIENCE_USEC UINT64_C(20000000)
 
@@ -78,6 +79,16 @@ static int on_languages(sd_bus_message *message, void *userdata, sd_bus_error *r
                 "exists\"}]");
 }
 
+static int on_get_policy(sd_bus_message *message, void *userdata, sd_bus_error *ret_error) {
+        return sd_bus_reply_method_return(message, "s", "{\"name\":\"small\"}");
+}
+
+static int on_reload(sd_bus_message *message, void *userdata, sd_bus_error *ret_error) {
+        if (script.error)
+                return sd_bus_error_set(ret_error, script.error, "no");
+        return sd_bus_reply_method_return(message, NULL);
+}
+
 static int on_get_execution(sd_bus_message *message, void *userdata, sd_bus_error *ret_error) {
         return sd_bus_reply_method_return(message, "o", UNITCELL_EXECUTION_PATH "/0123");
 }
@@ -110,6 +121,8 @@ static const sd_bus_vtable manager[] = {
         SD_BUS_METHOD("Submit", "sa{sh}", "o", on_submit, 0),
         SD_BUS_METHOD("Explain", "s", "s", on_explain, 0),
         SD_BUS_METHOD("ListLanguages", NULL, "s", on_languages, 0),
+        SD_BUS_METHOD("GetPolicy", "s", "s", on_get_policy, 0),
+        SD_BUS_METHOD("Reload", NULL, NULL, on_reload, 0),
         SD_BUS_METHOD("GetExecution", "s", "o", on_get_execution, 0),
         SD_BUS_VTABLE_END,
 };
@@ -346,7 +359,14 @@ Test(program, wrong_words) {
                 {{"run", "--env", "A", "a.py"}},
                 {{"cancel"}},
                 {{"languages", "x"}},
-                {{"policies", "a", "b"}},
+                {{"policies", "a"}},
+                {{"policy"}},
+                {{"policy", "check"}},
+                {{"policy", "show", "a", "b"}},
+                {{"policy", "look", "a"}},
+                {{"policy", "check", "--as", "x", "a"}},
+                {{"reload", "x"}},
+                {{"doctor", "x"}},
                 {{"nothing"}},
                 {{"explain", "--quiet", "a.py"}},
                 {{"run", "-lpython", "\xff", "\xff"}},
@@ -395,6 +415,59 @@ Test(program, explains_and_lists) {
                 "odd     .odd.py   no                      none of it exists\n",
                 "");
         cr_expect_eq(script.submits, 0);
+}
+
+Test(program, policies) {
+        expect_run("", WORDS("policy", "show", "small"), 0, "{\n  \"name\": \"small\"\n}\n", "");
+        expect_run("", WORDS("policy", "show", "--json", "small"), 0, "{\"name\":\"small\"}\n", "");
+        expect_run("", WORDS("policy", "--json", "show", "small"), 0, "{\"name\":\"small\"}\n", "");
+        expect_run("", WORDS("policy", "check", "/nonexistent"), 1,
+                "/nonexistent: cannot be read: No such file or directory\n", "");
+}
+
+Test(program, reload) {
+        expect_run("", WORDS("reload"), 0, "", "");
+        script.error = ERROR_ACCESS_DENIED;
+        expect_run("", WORDS("reload"), 125, "", "unitcell: AccessDenied: no\n");
+}
+
+/* It says so in one row, and sends nothing hostile. */
+Test(program, doctor_of_a_user_who_may_not) {
+        own(program_clear) Program program;
+
+        script.error = ERROR_ACCESS_DENIED;
+        program_start(&program, "", WORDS("doctor"));
+        program_end(&program);
+        cr_expect_eq(program.status, 1);
+        cr_expect_eq(script.submits, 1);
+        cr_expect(strstr(program.stdout_bytes.data, "AccessDenied: memory_mb"), "%s", program.stdout_bytes.data);
+        cr_expect(strstr(program.stdout_bytes.data, "not tried: nothing runs"));
+}
+
+/* All that is hostile is sent, and the neighbour is canceled at the end; what is told is judged. */
+Test(program, doctor_takes_the_whole_course) {
+        own(program_clear) Program program;
+
+        script.result = "{\"status\":\"success\",\"stdout\":\"\",\"enforced\":{\"missing_controllers\":"
+                        "[\"pids\"]}}";
+        program_start(&program, "", WORDS("doctor", "--json"));
+        program_end(&program);
+        cr_expect_eq(program.status, 1);
+        cr_expect_eq(script.submits, doctor_n_probes - 1, "%u: no fork bomb without the pids controller",
+                script.submits);
+        cr_expect_eq(script.cancels, 1);
+        cr_expect(strstr(program.stdout_bytes.data,
+                          "\"name\":\"fork-bomb\",\"proves\":\"TasksMax=\",\"passed\":false,"
+                          "\"found\":\"not tried: there is no pids controller to bound it\""),
+                "%s", program.stdout_bytes.data);
+        cr_expect(strstr(program.stdout_bytes.data, "\"name\":\"left-over-daemon\""));
+}
+
+Test(program, doctor_without_a_service) {
+        cr_assert_geq(sd_bus_release_name(service, UNITCELL_NAME), 0);
+        expect_run("", WORDS("doctor"), 125, "",
+                "unitcell: ServiceUnknown: The name org.unitcell1 was not provided by any .service files: is "
+                "unitcelld.service running?\n");
 }
 
 Test(program, cancel) {
