@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/text.h"
 #include "execution/outcome.h"
 
 typedef struct Decision {
@@ -98,8 +99,8 @@ static bool decide_by_cause(const Facts *facts, const Plan *plan, Decision *ret)
                         facts->detail[0] ? ": " : "", facts->detail);
                 return true;
         case CAUSE_CANNOT_ENFORCE:
-                say(ret, STATUS_START_FAILED, "Not started, since a limit of the plan is not in force: %s.",
-                        facts->detail);
+                say(ret, STATUS_START_FAILED, "Not started, since this host does not enforce what it needs: %s%s",
+                        facts->detail, ends_with(facts->detail, ".") ? "" : ".");
                 return true;
         case CAUSE_PROTOCOL:
                 say(ret, STATUS_INTERNAL_ERROR, "The execution was stopped: its runner broke the protocol (%s).",

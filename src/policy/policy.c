@@ -12,6 +12,7 @@
 
 #include "policy/document.h"
 #include "policy/policy.h"
+#include "policy/syscall-groups.h"
 #include "spec/path.h"
 
 #define COMPILE_TIMEOUT_DEFAULT_MS 20000U
@@ -228,7 +229,8 @@ static int check_words(const char *key, char *const *words, bool (*is_valid)(con
 static bool is_syscall_word(const char *word) {
         size_t size = strlen(word);
 
-        return size > 0 && size <= 64 && strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789_@-") == size;
+        return size > 0 && size <= 64 && strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789_@-") == size &&
+               syscall_word_is_known(word);
 }
 
 static bool is_language_word(const char *word) {
@@ -248,7 +250,8 @@ static int read_syscalls(json_object *object, Policy *policy, JsonError *reterr)
                 {"report", JSON_BOOL, offsetof(Policy, syscalls_report)},
         };
         static const char problem[] =
-                "must be the name of a system call or, with \"@\", of a group of systemd's";
+                "must be the name of a system call or, with \"@\", of a group of systemd's that is known here (systemd-analyze "
+                "syscall-filter lists them)";
         int r;
 
         policy->syscalls_report = true;

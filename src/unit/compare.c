@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "policy/syscall-groups.h"
 #include "unit/describe.h"
-#include "unit/syscall-groups.h"
 
 static int compare_text(const void *a, const void *b) {
         return strcmp(*(const char *const *) a, *(const char *const *) b);

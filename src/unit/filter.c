@@ -12,8 +12,8 @@
 
 #include "base/file.h"
 #include "base/own.h"
+#include "policy/syscall-groups.h"
 #include "unit/filter.h"
-#include "unit/syscall-groups.h"
 
 /* Numbers above any that a kernel of today has; each is looked at once when a filter is compiled. */
 #define SYSCALL_NUMBERS 1024

@@ -95,6 +95,8 @@ Test(policy, refuses) {
                         1},
                 {"{\"name\":\"p\",\n\"name\":\"p\"}", "name", "stands twice", 2},
                 {"{\"name\":\"p\",\"mount_prefix\":[]}", "mount_prefix", "is not a known key", 1},
+                {"{\"name\":\"p\",\"syscalls\":{\"deny\":[\"ptrase\"]}}", "syscalls.deny[0]", "known here", 1},
+                {"{\"name\":\"p\",\"syscalls\":{\"allow\":[\"read\",\"@no-such\"]}}", "syscalls.allow[1]", "known here", 1},
         };
 
         for (size_t i = 0; i < ELEMENTS(rows); i++) {

@@ -23,7 +23,7 @@ print(f'''/* SPDX-License-Identifier: LGPL-2.1-or-later */
  * its src/shared/seccomp-util.c). Made by syscall-groups.py. Members may be groups themselves.
  */
 
-#include "unit/syscall-groups.h"
+#include "policy/syscall-groups.h"
 
 const SyscallGroup syscall_groups[] = {{''')
 for name in sorted(groups):

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
+#include <stdbool.h>
+
 /* Groups of system calls ("@system-service"), the words that policies use. */
 
 typedef struct SyscallGroup {
@@ -9,3 +11,6 @@ typedef struct SyscallGroup {
 } SyscallGroup;
 
 extern const SyscallGroup syscall_groups[];
+
+/* Is word a group of the table, or a system call that libseccomp or the table knows (of any architecture)? */
+bool syscall_word_is_known(const char *word);

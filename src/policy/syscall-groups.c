@@ -5,7 +5,7 @@
  * its src/shared/seccomp-util.c). Made by syscall-groups.py. Members may be groups themselves.
  */
 
-#include "unit/syscall-groups.h"
+#include "policy/syscall-groups.h"
 
 const SyscallGroup syscall_groups[] = {
         {"@aio",
