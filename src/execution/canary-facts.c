@@ -163,6 +163,7 @@ static const Row rows[] = {
         ABSENT("PrivateDevices", "/dev/sda"),
         ABSENT("PrivateDevices", "/dev/vda"),
         {"InaccessiblePaths", "open:/dev/pts", IS_ONE_OF, "EACCES ENOENT", "no terminal of the host"},
+        {"InaccessiblePaths", "open:/dev/mqueue", IS_ONE_OF, "EACCES ENOENT", "no place to write among the message queues"},
         {"InaccessiblePaths", "open:/dev/ptmx", IS_ONE_OF, "EACCES ENOENT", "no new terminal"},
         {"InaccessiblePaths", "open:/dev/hugepages", IS_ONE_OF, "EACCES ENOENT",
                 "no huge pages of the host"},

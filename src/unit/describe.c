@@ -83,9 +83,12 @@ static int add_tmpfs(const char *name, const Plan *plan, const UnitDescription *
         return property_add_list(ret, name, PROPERTY_PAIRS, false, list);
 }
 
-/* What programs die without; a leading "-": ignored where the host has no such file. */
+/*
+ * What programs die without; a leading "-": ignored where the host has no such file. /usr comes without the mounts below
+ * it: the skeleton lies there, and every mount of the execution would show a second time.
+ */
 static const char *const host_files[] = {
-        "/usr", "-/etc/alternatives", "-/etc/ld.so.cache", "-/etc/ssl/certs", "-/etc/ssl/openssl.cnf",
+        "=/usr", "-/etc/alternatives", "-/etc/ld.so.cache", "-/etc/ssl/certs", "-/etc/ssl/openssl.cnf",
         "-/etc/fonts", "-/etc/mime.types",
 };
 
@@ -94,7 +97,7 @@ static int add_binds(const char *name, const Plan *plan, const UnitDescription *
         int r = 0;
 
         for (size_t i = 0; i < ELEMENTS(host_files) && r >= 0; i++)
-                r = strv_add_pair(&list, host_files[i], host_files[i] + (host_files[i][0] == '-'));
+                r = strv_add_pair(&list, host_files[i], host_files[i] + (host_files[i][0] != '/'));
         /* /sys is the host's, and its cgroup tree names every other execution: an allow-list instead. */
         if (r >= 0)
                 r = strv_add_pair(&list, UNIT_SYS, "/sys");
@@ -201,7 +204,8 @@ static const Row rows[] = {
         {.name = "BindPaths", .kind = PROPERTY_BINDS,
                 .list = LIST("-/nonexistent", "/tmp", "-/nonexistent", "/var/tmp")},
         FROM_PLAN("BindReadOnlyPaths", add_binds),
-        STRINGS("InaccessiblePaths", "-+/dev/pts", "-+/dev/ptmx", "-+/dev/hugepages"),
+        /* mqueue: its own by PrivateIPC=, and a place to write all the same; mq_open(3) needs no mount. */
+        STRINGS("InaccessiblePaths", "-+/dev/pts", "-+/dev/ptmx", "-+/dev/hugepages", "-+/dev/mqueue"),
         {.name = "BindLogSockets", .kind = PROPERTY_BOOL, .flag = false, .since = 257},
         STRING("ProtectSystem", "strict"),
         STRING("ProtectHome", "yes"),

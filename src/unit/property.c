@@ -141,10 +141,10 @@ static int append_binds(sd_bus_message *message, char *const *list) {
                 return r;
 
         for (size_t i = 0; list && list[i]; i += 2) {
-                bool optional = list[i][0] == '-';
+                bool optional = list[i][0] == '-', alone = list[i][0] == '=';
 
-                r = sd_bus_message_append(message, "(ssbt)", list[i] + optional, list[i + 1], (int) optional,
-                        BIND_RECURSIVE);
+                r = sd_bus_message_append(message, "(ssbt)", list[i] + (optional || alone), list[i + 1],
+                        (int) optional, alone ? UINT64_C(0) : BIND_RECURSIVE);
                 if (r < 0)
                         return r;
         }
@@ -323,16 +323,16 @@ static json_object *data_from_pairs(char *const *list, bool binds) {
         json_object *array = json_object_new_array();
 
         for (size_t i = 0; array && list && list[i]; i += 2) {
-                bool optional = binds && list[i][0] == '-';
+                bool optional = binds && list[i][0] == '-', alone = binds && list[i][0] == '=';
                 json_object *pair = json_object_new_array();
 
                 if (!pair)
                         break;
-                json_object_array_add(pair, json_object_new_string(list[i] + optional));
+                json_object_array_add(pair, json_object_new_string(list[i] + (optional || alone)));
                 json_object_array_add(pair, json_object_new_string(list[i + 1]));
                 if (binds) {
                         json_object_array_add(pair, json_object_new_boolean(optional));
-                        json_object_array_add(pair, json_object_new_uint64(BIND_RECURSIVE));
+                        json_object_array_add(pair, json_object_new_uint64(alone ? 0 : BIND_RECURSIVE));
                 }
                 json_object_array_add(array, pair);
         }

@@ -21,7 +21,8 @@ typedef enum PropertyKind {
         PROPERTY_STRING,    /* s */
         PROPERTY_STRINGS,   /* as */
         PROPERTY_PAIRS,     /* a(ss): list holds first, second, first, second, … */
-        PROPERTY_BINDS,     /* a(ssbt): source, target, …; a source with a leading "-" is ignored when missing */
+        PROPERTY_BINDS,     /* a(ssbt): source, target, …; a source with a leading "-" is ignored when missing, one
+                             * with a leading "=" is bound without the mounts below it */
         PROPERTY_WORDS,     /* (bas): flag says allow-list, list holds the words */
         PROPERTY_ADDRESSES, /* a(iayu): list holds "127.0.0.0/8", … */
         PROPERTY_EXEC,      /* a(sasb): list is the argv of one command */

@@ -88,7 +88,7 @@ TABLE = {
         Red("BindReadOnlyPaths=; BindPaths=-/nonexistent:/tmp -/nonexistent:/var/tmp; "
             f"BindReadOnlyPaths=/usr {RED_ROOT}/sys:/sys", inside=["exists:/sys/kernel", "exists:/sys/class"]),
     ],
-    "InaccessiblePaths": [Red("InaccessiblePaths=", inside=["open:/dev/pts", "open:/dev/ptmx", "open:/dev/hugepages"])],
+    "InaccessiblePaths": [Red("InaccessiblePaths=", inside=["open:/dev/pts", "open:/dev/ptmx", "open:/dev/hugepages", "open:/dev/mqueue"])],
     "ProtectSystem": [Red(NO_DYNAMIC + "ProtectSystem=no", says=["ProtectSystem", "DynamicUser"],
                           inside=["write:/", "write:/etc", "write:/var", "mount:/:mode"])],
     "ProtectHome": [Red("ProtectHome=no")],                             # the skeleton has no home at all

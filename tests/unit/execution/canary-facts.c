@@ -108,6 +108,7 @@ static const char good[] =
         "open:/dev/pts EACCES\n"
         "open:/dev/ptmx EACCES\n"
         "open:/dev/hugepages EACCES\n"
+        "open:/dev/mqueue EACCES\n"
         "ns_ipc 12\n"
         "ppid 1\n"
         "processes_foreign 0\n"

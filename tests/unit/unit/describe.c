@@ -53,7 +53,7 @@ static const struct {
                                 "[\"/run\",\"ro,size=64K,nr_inodes=64\"]]"},
         {"PrivateTmp", "true"},
         {"BindPaths", "[[\"/nonexistent\",\"/tmp\",true,16384],[\"/nonexistent\",\"/var/tmp\",true,16384]]"},
-        {"InaccessiblePaths", "[\"-+/dev/pts\",\"-+/dev/ptmx\",\"-+/dev/hugepages\"]"},
+        {"InaccessiblePaths", "[\"-+/dev/pts\",\"-+/dev/ptmx\",\"-+/dev/hugepages\",\"-+/dev/mqueue\"]"},
         {"ProtectSystem", "\"strict\""},
         {"ProtectHome", "\"yes\""},
         {"PrivateDevices", "true"},
@@ -119,7 +119,7 @@ Test(describe, binds) {
         own(properties_clear) Properties properties = {};
         own(json_freep) json_object *document = NULL;
         static const char *const parts[] = {
-                "[\"/usr\",\"/usr\",false,16384]", "[\"/usr/lib/unitcell/sys\",\"/sys\",false,16384]",
+                "[\"/usr\",\"/usr\",false,0]", "[\"/usr/lib/unitcell/sys\",\"/sys\",false,16384]",
                 "[\"/etc/ld.so.cache\",\"/etc/ld.so.cache\",true,16384]",
                 "[\"/sys/devices/system/cpu\",\"/sys/devices/system/cpu\",false,16384]",
                 "[\"/etc/sh.conf\",\"/etc/sh.conf\",true,16384]", /* the language's */

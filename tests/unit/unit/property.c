@@ -35,9 +35,9 @@ static const struct {
         {PROPERTY_STRINGS, .list = NULL, .document = "{\"type\":\"as\",\"data\":[]}"},
         {PROPERTY_PAIRS, .list = LIST(S("/a"), S("size=1"), S("/b"), S("")),
                 .document = "{\"type\":\"a(ss)\",\"data\":[[\"/a\",\"size=1\"],[\"/b\",\"\"]]}"},
-        {PROPERTY_BINDS, .list = LIST(S("/usr"), S("/usr"), S("-/gone"), S("/tmp")),
+        {PROPERTY_BINDS, .list = LIST(S("/usr"), S("/usr"), S("-/gone"), S("/tmp"), S("=/alone"), S("/a")),
                 .document = "{\"type\":\"a(ssbt)\",\"data\":[[\"/usr\",\"/usr\",false,16384],"
-                            "[\"/gone\",\"/tmp\",true,16384]]}"},
+                            "[\"/gone\",\"/tmp\",true,16384],[\"/alone\",\"/a\",false,0]]}"},
         {PROPERTY_WORDS, .flag = true, .list = LIST(S("read"), S("@io")),
                 .document = "{\"type\":\"(bas)\",\"data\":[true,[\"read\",\"@io\"]]}"},
         {PROPERTY_WORDS, .flag = false, .list = NULL,
