@@ -4,6 +4,8 @@
 #   unit, bus   meson's suites of these names, in the plain build and once more under the sanitizers
 #   container   every executable tests/container/*.py, one after the other in one container
 #   boot        every executable tests/boot/*.py, one after the other in one virtual machine
+#   cases       tests/cases/run.py in a virtual machine with the bigger image; asked for by name only, for it takes
+#               as long as all the others together
 
 # Releases that the boot tests run on, one machine each.
 boot_releases=${UNITCELL_BOOT_RELEASES:-$(default_release)}
@@ -16,8 +18,8 @@ run_tests() {
         case $part in
         --*) usage_error "test takes no option" ;;
         all) [[ -z $name ]] || usage_error "name a part before the test" ;;
-        unit | bus | container | boot) ;;
-        *) usage_error "$part is not one of unit, bus, container, boot" ;;
+        unit | bus | container | boot | cases) ;;
+        *) usage_error "$part is not one of unit, bus, container, boot, cases" ;;
         esac
         [[ $# -le 2 ]] || usage_error "test takes a part and a name"
         need_root "./dev test"
@@ -31,6 +33,7 @@ run_tests() {
         [[ $part != all && $part != bus ]] || meson_tests bus "$name"
         [[ $part != all && $part != container ]] || container_tests "$name"
         [[ $part != all && $part != boot ]] || boot_tests "$name"
+        [[ $part != cases ]] || cases_tests "$name"
         tap_close || exit 1
 }
 
@@ -100,7 +103,7 @@ stage_tests() {
         local dir
 
         mkdir -p "$run_dir/tests"
-        for dir in container boot lib; do
+        for dir in container boot cases lib; do
                 [[ ! -d $source_dir/tests/$dir ]] || cp -a "$source_dir/tests/$dir" "$run_dir/tests/"
         done
         find "$run_dir/tests" -name __pycache__ -prune -exec rm -rf {} +
@@ -121,10 +124,20 @@ boot_tests() {
         done
 }
 
+cases_tests() {
+        local release
+
+        script_timeout=2400
+        for release in $boot_releases; do
+                script_tests cases "$release" "$1"
+        done
+}
+
 script_tests() {
         local part=$1 name=$3 scripts status=0 output
 
         release=$2 flavour=base
+        [[ $part != cases ]] || flavour=full
         mapfile -t scripts < <(test_scripts "$part" "$name")
         if [[ ${#scripts[@]} -eq 0 ]]; then
                 [[ -z $name ]] || { say "there is no executable test tests/$part/${name%.py}.py"; count_failed; }
