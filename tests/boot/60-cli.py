@@ -229,7 +229,7 @@ def bad_stdout():
     equal((done.status, "unitcell: " in done.error), (125, True), "exit status and stderr with a full disk")
 
 
-@test("explain, languages, policies")
+@test("explain, languages, policies, policy show")
 def lists():
     since = time.time()
     done = unitcell("explain", "--json", "--limit", "memory_mb=300", "-l", "python", "print(1)")
@@ -240,13 +240,13 @@ def lists():
     for part in ("memory_mb", "300", "MemoryMax", "DynamicUser", "/usr/bin/python3"):
         contains(done.text, part, "explain")
     done = unitcell("languages")
-    equal(sorted(line.split()[0] for line in done.text.splitlines()[1:]), ["bash", "c", "javascript", "python"],
-          "languages")
+    equal(sorted(line.split()[0] for line in done.text.splitlines()[1:]),
+          ["bash", "c", "go", "java", "javascript", "python"], "languages")
     equal({entry["name"] for entry in json.loads(unitcell("languages", "--json").out)},
-          {"bash", "c", "javascript", "python"}, "languages --json")
+          {"bash", "c", "go", "java", "javascript", "python"}, "languages --json")
     contains(unitcell("policies").text, "default", "policies")
-    equal(json.loads(unitcell("policies", "default").out)["name"], "default", "policies default")
-    ends(unitcell("policies", "nix"), 125, err="unitcell: NoSuchPolicy: ")
+    equal(json.loads(unitcell("policy", "show", "--json", "default").out)["name"], "default", "policy show")
+    ends(unitcell("policy", "show", "nix"), 125, err="unitcell: NoSuchPolicy: ")
     equal(journal("UNITCELL_EVENT=accepted", since=since), [], "accepted executions")
 
 
