@@ -35,7 +35,8 @@ static int in_process(void (*look)(Runner *runner)) {
                 MUST(runner_init(&runner) == 0);
                 MUST(defence_raise(&runner) == 0);
                 look(&runner);
-                _exit(0);
+                /* Not _exit(): a sanitizer does more before it than the narrow filter lets. */
+                (void) syscall(SYS_exit_group, 0);
         }
         cr_assert_eq(waitpid(pid, &status, 0), pid);
         (void) close(sockets[0]);
