@@ -89,7 +89,7 @@ ParameterizedTest(size_t *row, canary, broken) {
         UNTIL(&world, verdicts == 1);
         cr_assert_eq(world.executions->wall.verdict, WALL_BROKEN, "%s", rows[*row].what);
         cr_expect(is_said(rows[*row].says), "%s: %s", rows[*row].what, world.executions->wall.failures[0]);
-        expect_result(&world, waiting, STATUS_START_FAILED, "not in force");
+        expect_result(&world, waiting, STATUS_START_FAILED, "does not enforce what it needs");
         cr_expect_eq(world_submit_refused(&world, 1000, SPEC), ADMISSION_CANNOT_ENFORCE);
 
         cr_expect_eq(world_count_records(&world, "wall-broken", NULL), 1);
@@ -125,7 +125,7 @@ Test(canary, nothing_meanwhile) {
         cr_expect_eq(world.n_units, 1);
         cr_expect_eq(execution_state(execution), EXECUTION_QUEUED);
         UNTIL(&world, verdicts == 1);
-        expect_result(&world, execution, STATUS_START_FAILED, "not in force");
+        expect_result(&world, execution, STATUS_START_FAILED, "does not enforce what it needs");
 }
 
 /* The daemon ends while its canary runs. */

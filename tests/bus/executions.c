@@ -204,6 +204,8 @@ Test(executions, time_limit) {
         execution = world_submit(&world, 1000, "{\"argv\":[\"/bin/a\"],\"timeout_ms\":300}");
         beside = world_submit(&world, 1000, SPEC);
         expect_result(&world, beside, STATUS_SUCCESS, "Finished");
+        /* The unit's ends are systemd's alone by now. */
+        cr_expect(execution->runner_control < 0 && execution->runner_out < 0 && execution->runner_err < 0);
         expect_result(&world, execution, STATUS_TIMEOUT, "300 ms");
         {
                 own(json_freep) json_object *result = result_of(execution);
@@ -481,6 +483,24 @@ Test(executions, results_kept) {
         executions_schedule(world.executions);
         UNTIL(&world, n_forgotten == 4);
         cr_expect_null(executions_next(world.executions, NULL));
+}
+
+/* Its time is over, but its unit is not gone yet: it stays until systemd has its reference back. */
+Test(executions, not_forgotten_before_its_unit) {
+        static const ExecutionsObserver observer = {.on_forgotten = on_forgotten};
+        Execution *execution;
+
+        executions_set_observer(world.executions, &observer, NULL);
+        world_shorten_deadlines(&world);
+        world.executions->config.results_kept_usec = 0;
+        world.scripts[0] = (Script){.silent = true, .job_never = true};
+        execution = world_submit(&world, 1000, SPEC);
+        UNTIL(&world, execution_state(execution) == EXECUTION_FINISHED);
+        executions_schedule(world.executions);
+        world_settle(&world);
+        cr_expect_eq(n_forgotten, 0);
+        UNTIL(&world, n_forgotten == 1);
+        UNTIL(&world, world.units[0]->unrefs == 1);
 }
 
 /* The file is gone: told so, not made up. */

@@ -354,6 +354,26 @@ Test(recovery, a_file_under_another_name) {
         expect_result(&world, execution, STATUS_CANCELED, "Canceled");
 }
 
+/* Which is which is told by the inode, not by the order in the store. */
+Test(recovery, descriptors_in_another_order) {
+        Execution *execution = run_until(EXECUTION_RUNNING, SPEC, (Script){.stays = true});
+
+        memcpy(id, execution->id, sizeof id);
+        keep(id, execution->scratch);
+        keep(id, find_pipe(execution->inode[2]));
+        keep(id, find_pipe(execution->inode[1]));
+        keep(id, execution->control);
+        world_forget_executions(&world);
+        world.units[0]->script.stays = false;
+        cr_assert_eq(fd_write_all(world.units[0]->out, "to out", 6), 0);
+        cr_assert_eq(fd_write_all(world.units[0]->err, "to err", 6), 0);
+        runner_say(world.units[0], STEP_ENDED);
+        execution = come_back();
+        expect_result(&world, execution, STATUS_SUCCESS, "Finished");
+        expect_output(execution, "\"stdout\":\"to out");
+        expect_output(execution, "\"stderr\":\"to err");
+}
+
 /* Descriptors of another execution, or of another kind, are nobody's. */
 Test(recovery, descriptors_that_do_not_fit) {
         Execution *execution = run_until(EXECUTION_RUNNING, SPEC, (Script){.stays = true});
