@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define own(destroy) __attribute__((cleanup(destroy)))
+/* unused: some hold a thing only to give it back. */
+#define own(destroy) __attribute__((cleanup(destroy), unused))
 
 #define hand_over(ptr)                          \
         __extension__({                         \
