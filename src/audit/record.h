@@ -3,8 +3,8 @@
 
 /*
  * Audit records: one journal entry with fixed fields for each event an operator or a reviewer acts on. One table of
- * events (record.c, catalog and unitcelld(8) follow it). Program output never goes into a record; code does only
- * when the policy says so, bounded.
+ * events (record.c, catalog and unitcelld(8) follow it). Program output never goes into a record, but for the
+ * first KiB of each stream in the result's summary; code does only when the policy says so, bounded.
  */
 
 #include <stdint.h>
