@@ -295,8 +295,8 @@ def questions():
     languages = {entry["name"]: entry for entry in json.loads(manager("ListLanguages")[0])}
     equal({name: languages[name]["available"] for name in LANGUAGES}, dict.fromkeys(LANGUAGES, True), "available")
     equal(languages["c"]["compiled"], True, "c is compiled")
-    equal([entry["name"] for entry in json.loads(manager("ListPolicies")[0])], ["build", "compute", "default", "network", "readonly"],
-          "policies")
+    policies = [entry["name"] for entry in json.loads(manager("ListPolicies")[0])]
+    equal(policies, ["build", "compute", "default", "network", "readonly"], "policies")
     equal(json.loads(manager("GetPolicy", "s", "default")[0])["max"]["timeout_ms"], 300000, "the policy's maximum")
     equal(raises(manager, "GetPolicy", "s", "nix").name, ERROR + "NoSuchPolicy", "GetPolicy of what is not there")
     equal({unit.split()[0] for unit in execution_units() - before} - {unit.split()[0] for unit in before}, set(),

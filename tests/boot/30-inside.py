@@ -162,7 +162,8 @@ attempt('vsock', socket.socket, 40, socket.SOCK_STREAM)
 attempt('alg socket', socket.socket, 38, socket.SOCK_SEQPACKET)
 attempt('bluetooth', socket.socket, 31, socket.SOCK_RAW)
 attempt('device node', os.mknod, '/tmp/node', stat.S_IFBLK | 0o666, os.makedev(254, 0))
-attempt('kill 1', os.kill, 1, 0)
+if os.getppid() != 1:
+    attempt('kill 1', os.kill, 1, 0)  # with a PID namespace of its own that is the runner, who may be signalled
 def set_suid():
     open('/tmp/suid', 'w').close()
     os.chmod('/tmp/suid', 0o4755)

@@ -107,7 +107,8 @@ KEYS = [
     ("a network that does not exist", good(network="host"), INVALID, "network", "deny"),
     ("labels with a number", good(labels={"a": 1}), INVALID, "labels.a", "string"),
     ("queue_ms absurd", good(queue_ms=10 ** 9), INVALID, "queue_ms", "from 0 to"),
-    ("a policy that does not exist", good(policy="nix"), NO_POLICY, "policy", '"nix"; there are: build, compute, default'),
+    ("a policy that does not exist", good(policy="nix"), NO_POLICY, "policy",
+     '"nix"; there are: build, compute, default'),
     ("a policy with a path", good(policy="../default"), INVALID, "policy", ""),
     ("a language that does not exist", good(language="cobol"), NO_LANGUAGE, "language", "python"),
 ]

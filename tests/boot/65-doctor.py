@@ -148,7 +148,7 @@ def red_drop_in(lines, name):
     with_drop_in(lines)
     try:
         # The first may be accepted before the service has looked, and is then refused at its start.
-        for found in ("not in force", "CannotEnforce"):
+        for found in ("does not enforce", "CannotEnforce"):
             status, document, _ = doctor()
             equal(status, 1, "exit status")
             rows = {f"{row['group']}/{row['name']}": row for row in failed(document)}
