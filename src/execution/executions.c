@@ -43,12 +43,21 @@ void wall_clear(Wall *wall) {
 /* ---- the list ---- */
 
 void executions_add(Executions *executions, Execution *execution) {
-        execution->previous = executions->last;
-        if (executions->last)
-                executions->last->next = execution;
+        Execution *before = executions->last;
+
+        /* A new one is the latest; those of a former daemon are found in no order. */
+        while (before && before->created_usec > execution->created_usec)
+                before = before->previous;
+        execution->previous = before;
+        execution->next = before ? before->next : executions->first;
+        if (execution->next)
+                execution->next->previous = execution;
+        else
+                executions->last = execution;
+        if (before)
+                before->next = execution;
         else
                 executions->first = execution;
-        executions->last = execution;
         (void) lh_table_insert(executions->by_id, execution->id, execution);
 }
 
@@ -123,8 +132,8 @@ static bool is_due(const Executions *executions, const Execution *execution, uin
                 return !execution->canary_userdata;
         if (now >= execution->finished_usec + executions->config.results_kept_usec)
                 return true;
-        for (const Execution *e = execution->next; e; e = e->next)
-                newer += !e->is_canary && e->state == EXECUTION_FINISHED &&
+        for (const Execution *e = executions->first; e; e = e->next)
+                newer += !e->is_canary && e->state == EXECUTION_FINISHED && e->finished_usec > execution->finished_usec &&
                          caller_is_same(&e->caller, &execution->caller);
         return newer >= executions->config.results_kept;
 }

@@ -324,8 +324,9 @@ def journal(*matches, since=None):
 
 
 def records(execution, count=2):
-    """The audit records of an execution, oldest first; waits until there are count of them."""
-    match = ["_SYSTEMD_UNIT=unitcelld.service", "_UID=0", f"UNITCELL_EXECUTION={id_of(execution)}"]
+    """The records of an execution's request and end, oldest first; waits until there are count of them."""
+    match = ["_SYSTEMD_UNIT=unitcelld.service", "_UID=0", "UNITCELL_EVENT=accepted", "UNITCELL_EVENT=finished",
+             f"UNITCELL_EXECUTION={id_of(execution)}"]
     wait_until(lambda: len(journal(*match)) >= count, 10, f"{count} audit records of {execution}", step=0.2)
     return journal(*match)
 
