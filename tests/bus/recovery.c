@@ -273,6 +273,32 @@ Test(recovery, finished_ones_are_known_again) {
         cr_expect_eq(world_count_records(&world, "recovered", NULL), 1);
 }
 
+/* State files are found in the order of their ids, which says nothing: the newest results are kept, in their order. */
+Test(recovery, in_order_of_acceptance) {
+        char ids[8][UNIT_ID_SIZE];
+        const Execution *execution = NULL;
+
+        for (size_t i = 0; i < ELEMENTS(ids); i++) {
+                Execution *one = world_submit(&world, 1000, SPEC);
+
+                memcpy(ids[i], one->id, sizeof ids[i]);
+                UNTIL(&world, execution_state(one) == EXECUTION_FINISHED && !one->unit);
+        }
+        die(executions_find(world.executions, ids[0]));
+        (void) come_back();
+        for (size_t i = 0; i < ELEMENTS(ids); i++) {
+                execution = executions_next(world.executions, execution);
+                cr_assert_not_null(execution);
+                cr_expect_str_eq(execution_id(execution), ids[i], "%zu", i);
+        }
+
+        world.executions->config.results_kept = 2;
+        executions_schedule(world.executions);
+        UNTIL(&world, !executions_find(world.executions, ids[0]));
+        for (size_t i = 0; i < ELEMENTS(ids); i++)
+                cr_expect_eq(executions_find(world.executions, ids[i]) != NULL, i >= 6, "%zu", i);
+}
+
 /* A second death in the middle of recovering. */
 Test(recovery, twice) {
         Execution *execution = run_until(EXECUTION_RUNNING, SPEC, (Script){.stays = true});
