@@ -290,7 +290,7 @@ def dead_still():
 def dead_owners():
     here = dead_daemon()
     # Socket, two pipes and the workspace of each; the workspace of the one that compiled was there too.
-    equal(here["stored"], 4 * 8, "stored descriptors before the daemon's death")
+    equal(here["stored"], 5 * 8, "stored descriptors before the daemon's death")
     for one in here["runs"].values():
         other = "bob" if one.user == "alice" else "alice"
         equal(raises(get_result, one.path, other).name, ERROR + "NoSuchExecution", f"answer to {other}")
