@@ -289,7 +289,7 @@ def dead_still():
 @test("… the store held descriptors of all of them while the daemon was dead, and each owner sees only his own")
 def dead_owners():
     here = dead_daemon()
-    # Socket, two pipes and the workspace of each; the workspace of the one that compiled was there too.
+    # Socket, two pipes, workspace and listener of each; those of the one that compiled were there too.
     equal(here["stored"], 5 * 8, "stored descriptors before the daemon's death")
     for one in here["runs"].values():
         other = "bob" if one.user == "alice" else "alice"
